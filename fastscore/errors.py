@@ -1,0 +1,85 @@
+"""The exception tree: every error that fastscore raises on purpose, one line a user can act on.
+
+    FastscoreError
+    ├── UsageError          the call is wrong (command: exit code 2); also a ValueError
+    │   ├── UnknownNameError    no such recipe, column, measure or format ("did you mean"); also a KeyError
+    │   └── ColumnTypeError     a column has a type that its role does not allow; also a TypeError
+    ├── DataError           the data are wrong (command: exit code 3); also a ValueError
+    │   ├── FormatError         a file cannot be read as its format: names file, record and field
+    │   ├── EncodingError       text that is not valid UTF-8: names the row
+    │   └── KeyMismatchError    keys that are doubled or cannot be joined: names the keys
+    └── CheckError          `--check` found a row whose fast score differs from the reference implementation
+
+A message names the parameter or column, what is allowed, what came, where, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "CheckError",
+    "ColumnTypeError",
+    "DataError",
+    "EncodingError",
+    "FastscoreError",
+    "FormatError",
+    "KeyMismatchError",
+    "UnknownNameError",
+    "UsageError",
+    "did_you_mean",
+]
+
+
+class FastscoreError(Exception):
+    """Base of every error that fastscore raises on purpose."""
+
+
+class UsageError(FastscoreError, ValueError):
+    """The call is wrong: a parameter, its value or a combination of them."""
+
+
+class UnknownNameError(UsageError, KeyError):
+    """A recipe, column, measure or format of that name does not exist."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
+
+
+class ColumnTypeError(UsageError, TypeError):
+    """A column has a type that its role does not allow."""
+
+
+class DataError(FastscoreError, ValueError):
+    """The data are wrong; the message names the rows, keys or file."""
+
+
+class FormatError(DataError):
+    """A file cannot be read as the format it is in."""
+
+
+class EncodingError(DataError):
+    """Text that is not valid UTF-8."""
+
+
+class KeyMismatchError(DataError):
+    """Keys that occur twice, are null, or cannot be compared."""
+
+
+class CheckError(FastscoreError, AssertionError):
+    """A fast score differs from the reference implementation's."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" for the closest known name, or the list of known names.
+
+    The answer is made for the end of an error message and starts with a blank.
+    """
+    names = [str(k) for k in known]
+    lowered = {n.lower(): n for n in names}
+    close = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.55)
+    if close:
+        return f" Did you mean {lowered[close[0]]!r}?"
+    shown = ", ".join(sorted(names)[:40])
+    return f" Known: {shown}." if shown else ""

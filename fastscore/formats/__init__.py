@@ -1,0 +1,1 @@
+"""Readers, one module a format: a file in, Arrow tables of predictions or references out."""

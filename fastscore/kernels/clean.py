@@ -1,0 +1,243 @@
+"""A text's clean form: lower-cased, punctuation gone, every white space a blank, articles gone where words can't tell.
+
+The clean form is UTF-8 and ends with a blank, so that words are cut at single bytes. ASCII is written eight bytes at a time
+without a branch; a block with anything else goes code point by code point through the tables.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fastscore.kernels.bits import HIGH_BITS, load64
+from fastscore.kernels.jit import inner
+from fastscore.kernels.layout import (
+    ALONE,
+    BYTE_CAREFUL,
+    DELETE,
+    IMAGE,
+    KEEP,
+    KIND,
+    LONGER,
+    OPTION_ARABIC,
+    OPTION_EDGES,
+    OPTION_FIRST,
+    OPTION_RUN_TO_SPACE,
+    OPTION_RUNS,
+    SIGMA,
+    SIGMA_MASK,
+    SIGMA_SHIFT,
+    SPACE,
+    UNSEEN,
+    WORD,
+)
+from fastscore.kernels.utf8 import decode, encode
+
+__all__ = ["clean_text", "sigma_is_final"]
+
+_SEGMENT, _RUN, _RUN_WHOLE, _ALEF = 0, 1, 2, 3
+_BLANK = 0x20
+
+
+@inner
+def clean_text(data: Any, start: int, end: int, out: Any, at: int, state: Any, form: Any) -> int:
+    """Write the clean form of ``data[start:end]`` to ``out[at:]`` and a blank behind it; the position of that blank.
+
+    -1 where the text is not valid UTF-8. `out` must have room for three bytes a byte and sixteen more.
+    """
+    table = form[0]
+    options = form[5]
+    state[_SEGMENT] = at
+    state[_RUN] = -1
+    state[_ALEF] = -1
+    i = start
+    to = at
+    while i < end:
+        stop = end
+        if i + 8 <= end:
+            stop = i + 8
+            if load64(data, i) & HIGH_BITS == 0:
+                flags = 0
+                before = to
+                for k in range(8):
+                    entry = int(table[data[i + k]])
+                    out[to] = entry & 0xFF
+                    to += entry >> 8 & 1
+                    flags |= entry
+                if flags & BYTE_CAREFUL == 0:
+                    i += 8
+                    continue
+                to = before
+        while i < stop:
+            entry = int(table[data[i]])
+            if entry & BYTE_CAREFUL:
+                length, to = _put_point(data, start, i, end, out, to, state, form)
+                if length == 0:
+                    return -1
+                i += length
+            else:
+                out[to] = entry & 0xFF
+                to += entry >> 8 & 1
+                i += 1
+    if options[OPTION_RUNS]:
+        to = _end_run(out, to, state, form)
+    elif state[_SEGMENT] > at:
+        _blank_edges(out, state[_SEGMENT], to, form[4])
+    out[to] = _BLANK
+    return to
+
+
+@inner
+def _put_point(data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, form: Any) -> Any:
+    """Write what the code point at `i` becomes; its length in the input (0: not valid) and the position after."""
+    blocks, entries, longer = form[1], form[2], form[6]
+    point, length = decode(data, i, end)
+    if length == 0:
+        return 0, to
+    entry = int(entries[int(blocks[point >> 8]) * 256 + (point & 255)])
+    kind = entry & KIND
+    if kind == LONGER:
+        first = (entry & IMAGE) * 4
+        for k in range(int(longer[first])):
+            part = int(longer[first + 1 + k])
+            to = _put(out, to, part & ~IMAGE, part & IMAGE, state, form)
+    elif kind == SIGMA:
+        final = sigma_is_final(data, start, i, end, blocks, entries)
+        to = _put(out, to, KEEP | entry & (WORD | ALONE), 0x3C2 if final else 0x3C3, state, form)
+    else:
+        to = _put(out, to, entry & ~IMAGE, (point + entry) & IMAGE, state, form)
+    return length, to
+
+
+@inner
+def _put(out: Any, to: int, entry: int, point: int, state: Any, form: Any) -> int:
+    """Write one code point that is past the case step, as its entry says; the position after."""
+    options = form[5]
+    kind = entry & KIND
+    if options[OPTION_RUNS]:
+        to = _track_run(out, to, entry, state, form)
+    if kind == DELETE:
+        if options[OPTION_FIRST] and entry & UNSEEN == 0:
+            state[_ALEF] = -1
+        return to
+    if kind == SPACE:
+        out[to] = _BLANK
+        return to + 1
+    if options[OPTION_EDGES] and entry & WORD == 0:
+        _blank_edges(out, state[_SEGMENT], to, form[4])
+        to = encode(out, to, point)
+        state[_SEGMENT] = to
+        return to
+    if options[OPTION_ARABIC]:
+        return _put_arabic(out, to, point, state, options)
+    if entry & ALONE:
+        out[to] = _BLANK
+        to = encode(out, to + 1, point)
+        out[to] = _BLANK
+        return to + 1
+    return encode(out, to, point)
+
+
+@inner
+def _put_arabic(out: Any, to: int, point: int, state: Any, options: Any) -> int:
+    """Write one code point; alef and lam in a row, wherever they stand, are the article and become a blank or nothing."""
+    if point == 0x644 and state[_ALEF] == to:
+        to -= 2
+        if options[OPTION_RUN_TO_SPACE]:
+            out[to] = _BLANK
+            to += 1
+        return to
+    to = encode(out, to, point)
+    if point == 0x627:
+        state[_ALEF] = to
+    return to
+
+
+@inner
+def sigma_is_final(data: Any, start: int, i: int, end: int, blocks: Any, entries: Any) -> bool:
+    """Whether the capital sigma at `i` becomes a final one: a cased character before it and none after (`str.lower`)."""
+    before = i
+    cased = 2
+    while cased == 2 and before > start:
+        before -= 1
+        while before > start and int(data[before]) & 0xC0 == 0x80:
+            before -= 1
+        point, length = decode(data, before, end)
+        cased = int(entries[int(blocks[point >> 8]) * 256 + (point & 255)]) >> SIGMA_SHIFT & 3
+    if cased != 1:
+        return False
+    after = i + 2
+    while after < end:
+        point, length = decode(data, after, end)
+        if length == 0:
+            return True
+        entry = int(entries[int(blocks[point >> 8]) * 256 + (point & 255)])
+        if entry & SIGMA_MASK != 2 << SIGMA_SHIFT:
+            return entry & SIGMA_MASK != 1 << SIGMA_SHIFT
+        after += length
+    return True
+
+
+@inner
+def _blank_edges(out: Any, low: int, high: int, articles: Any) -> None:
+    """Blank the first and the last word of a stretch where they are articles.
+
+    The stretch holds word characters and blanks only and touches kept characters that are no word characters; articles
+    between blanks are left to the word cutter.
+    """
+    length = 0
+    while length < 8 and low + length < high and out[low + length] != _BLANK:
+        length += 1
+    if _is_article(out, low, length, articles):
+        for k in range(length):
+            out[low + k] = _BLANK
+    length = 0
+    while length < 8 and high - length > low and out[high - 1 - length] != _BLANK:
+        length += 1
+    if _is_article(out, high - length, length, articles):
+        for k in range(length):
+            out[high - 1 - k] = _BLANK
+
+
+@inner
+def _track_run(out: Any, to: int, entry: int, state: Any, form: Any) -> int:
+    """Follow the runs of word characters; at a run's end drop it if it is an article. The position after."""
+    first = form[5][OPTION_FIRST]
+    kind = entry & KIND
+    if entry & UNSEEN or (kind == DELETE and not first):
+        return to
+    if entry & WORD and (first or kind == KEEP):
+        if state[_RUN] < 0:
+            state[_RUN] = to
+            state[_RUN_WHOLE] = 1
+        if kind != KEEP:
+            state[_RUN_WHOLE] = 0
+        return to
+    return _end_run(out, to, state, form)
+
+
+@inner
+def _end_run(out: Any, to: int, state: Any, form: Any) -> int:
+    """End the run of word characters that ends at `to`; the position after what is left of it."""
+    run = state[_RUN]
+    state[_RUN] = -1
+    if run >= 0 and state[_RUN_WHOLE] and _is_article(out, run, to - run, form[4]):
+        to = run
+        if form[5][OPTION_RUN_TO_SPACE]:
+            out[to] = _BLANK
+            to += 1
+    return to
+
+
+@inner
+def _is_article(out: Any, at: int, length: int, articles: Any) -> bool:
+    """Whether the `length` bytes from `at` on are one of the articles."""
+    if length < 1 or length > 7:
+        return False
+    mask = (np.uint64(1) << np.uint64(8 * length)) - np.uint64(1)
+    key = load64(out, at) & mask | np.uint64(length) << np.uint64(56)
+    for k in range(articles.size):
+        if articles[k] == key:
+            return True
+    return False

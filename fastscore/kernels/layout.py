@@ -1,0 +1,47 @@
+"""How the numbers that Python and the kernels exchange are laid out: table entries, options, rules and statuses."""
+
+from __future__ import annotations
+
+# A code point's entry (uint32): its image (stored as a difference from the code point, but for LONGER), then flags.
+IMAGE = (1 << 21) - 1
+KIND = 7 << 21
+KEEP = 0 << 21
+SPACE = 1 << 21
+DELETE = 2 << 21
+SIGMA = 3 << 21
+LONGER = 4 << 21
+WORD = 1 << 24
+ALONE = 1 << 25
+UNSEEN = 1 << 26
+SIGMA_SHIFT = 27
+SIGMA_MASK = 3 << SIGMA_SHIFT
+
+# An ASCII byte's entry (uint16): its image, then whether it is written and whether its block needs the careful path.
+BYTE_WRITTEN = 1 << 8
+BYTE_CAREFUL = 1 << 9
+
+# Options of a normal form (int64 array).
+OPTION_ARABIC = 0
+OPTION_RUNS = 1
+OPTION_RUN_TO_SPACE = 2
+OPTION_EDGES = 3
+OPTION_FIRST = 4
+OPTIONS = 5
+
+# Rules of a recipe (int64 array).
+RULE_VERBATIM = 0
+RULE_EMPTY_AGREES = 1
+RULE_LEAVE_ONE_OUT = 2
+RULE_FIRST = 3
+RULE_NON_EMPTY = 4
+RULE_YES_NO = 5
+RULE_CANNOT_ANSWER = 6
+RULES = 7
+
+# Codes of schema.Status as the kernels use them.
+STATUS_OK = 0
+STATUS_NO_REFERENCES = 3
+
+# Reference lists of up to so many references, each of up to so many words, are matched all at once.
+LANES = 8
+LANE_WORDS = 255

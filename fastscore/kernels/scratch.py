@@ -1,0 +1,69 @@
+"""Scratch memory for the word kernels: kept by each thread from call to call, grown when a larger row comes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from fastscore.kernels import layout
+
+__all__ = ["WordScratch", "word_scratch"]
+
+_BLOCK_BYTES = 96 * 1024
+_BLOCK_TEXTS = 8 * 1024
+_local = threading.local()
+
+
+class WordScratch:
+    """The arrays that `kernels.words.score_rows` works in, for blocks of `size` bytes and `texts` texts."""
+
+    def __init__(self, size: int, texts: int, references: int, row_words: int, growth: int) -> None:
+        clean = size * growth + 2 * texts + 64
+        words = clean // 2 + texts
+        slots = 4096
+        while slots < 2 * row_words:
+            slots *= 2
+        distinct = max(slots // 2, layout.LANES * layout.LANE_WORDS) + 1
+        self.limits = (size, texts, references, row_words, growth)
+        self.budget = np.array([size, texts], dtype=np.int64)
+        self.arrays: tuple[Any, ...] = (
+            np.empty(clean, dtype=np.uint8),
+            np.empty(words, dtype=np.uint64),
+            np.empty(words, dtype=np.int64),
+            np.empty(texts + 2, dtype=np.int64),
+            np.empty(2 * texts + 2, dtype=np.int64),
+            np.empty(texts + 1, dtype=np.int64),
+            np.empty(texts + 1, dtype=np.int64),
+            np.empty(4, dtype=np.int64),
+            np.empty(slots, dtype=np.int32),
+            np.empty(distinct, dtype=np.int64),
+            np.empty(distinct, dtype=np.uint64),
+            np.zeros(distinct, dtype=np.int64),
+            np.empty(distinct, dtype=np.int64),
+            np.empty(references + 1, dtype=np.int64),
+            *(np.empty(references + 1, dtype=np.float64) for _ in range(4)),
+            np.empty(references + 1, dtype=np.int64),
+        )
+
+    def serves(self, limits: tuple[int, ...]) -> bool:
+        """Whether rows of these limits fit."""
+        return all(mine >= asked for mine, asked in zip(self.limits, limits, strict=True))
+
+
+def word_scratch(prediction: int, listed: int, references: int, *, alone: bool) -> WordScratch:
+    """This thread's scratch, large enough for a row of `prediction` and `listed` bytes and so many `references`.
+
+    `alone` says that characters may be words of their own. Scratch for unusually large rows is not kept.
+    """
+    growth = 6 if alone else 3
+    row_words = prediction * (3 if alone else 1) + 2
+    limits = (max(_BLOCK_BYTES, prediction + listed), max(_BLOCK_TEXTS, references + 2), max(16, references), row_words, growth)
+    kept: WordScratch | None = getattr(_local, "words", None)
+    if kept is not None and kept.serves(limits):
+        return kept
+    made = WordScratch(limits[0], limits[1], limits[2], max(row_words, 4096), growth)
+    if limits[0] <= 64 * _BLOCK_BYTES:
+        _local.words = made
+    return made

@@ -1,0 +1,171 @@
+"""The word family: exact match, F1, precision and recall of text columns against reference lists, by a recipe.
+
+Columns in the kernels' layout come in, numpy columns of item scores go out. The steps that choose what is compared (the part of
+the answer, which references count) run here, as narrowing of bounds; everything else runs in `kernels.words`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastscore.kernels import layout
+from fastscore.kernels.columns import equal_to, first_lines
+from fastscore.kernels.scratch import word_scratch
+from fastscore.kernels.threads import run_in_threads
+from fastscore.kernels.words import measure_rows, score_rows
+from fastscore.metrics.contains import contained
+from fastscore.metrics.references import filtered
+from fastscore.recipes import Recipe
+from fastscore.schema import Status
+from fastscore.text.columns import ListColumn, TextColumn
+from fastscore.text.normalize import not_utf8, prepared
+from fastscore.text.tables import normal_form
+
+__all__ = ["WordScores", "narrowed", "rules_of", "score_words"]
+
+_CANNOT_ANSWER = np.frombuffer(b"CANNOTANSWER", dtype=np.uint8)
+_NO_FLAGS = np.zeros(0, dtype=np.uint8)
+Floats = npt.NDArray[np.float64]
+
+
+class WordScores(NamedTuple):
+    """Item scores of `n` rows; values of rows whose status is not ok are 0, their best reference -1."""
+
+    exact_match: Floats
+    f1: Floats
+    precision: Floats
+    recall: Floats
+    best_reference: npt.NDArray[np.int32]
+    status: npt.NDArray[np.uint8]
+
+
+def score_words(
+    predictions: TextColumn,
+    references: ListColumn,
+    recipe: Recipe,
+    *,
+    status: npt.NDArray[np.uint8] | None = None,
+    threads: int | None = 1,
+) -> WordScores:
+    """Score `n` predictions against `n` reference lists.
+
+    Parameters
+    ----------
+    predictions, references
+        Columns of the same number of rows.
+    recipe
+        The rule.
+    status
+        uint8[n] of `schema.Status` codes that are known beforehand, such as missing predictions; rows that are not ok
+        are not scored. It is filled in and returned.
+    threads
+        How many threads may work; None: all cores.
+
+    Raises
+    ------
+    EncodingError
+        A text is not valid UTF-8; names the row.
+    """
+    rows = predictions.starts.size
+    status = np.zeros(rows, dtype=np.uint8) if status is None else status.copy()
+    predictions = narrowed(predictions, recipe)
+    references = filtered(references, recipe)
+    _settle_status(status, predictions, references, recipe)
+    p_whole, r_whole = _cannot_answer_flags(predictions, references.texts, recipe)
+    as_given = predictions, references
+    predictions, form = prepared(predictions, recipe, "prediction")
+    references = references._replace(texts=prepared(references.texts, recipe, "references")[0])
+    out = WordScores(*(np.empty(rows) for _ in range(4)), np.empty(rows, dtype=np.int32), status)
+    rules = rules_of(recipe)
+    alone = recipe.words != "whitespace"
+    columns = (
+        *(predictions.data, predictions.starts, predictions.ends, p_whole),
+        *(references.texts.data, references.texts.starts, references.texts.ends, r_whole, references.starts, references.ends),
+    )
+
+    def work(low: int, high: int) -> int:
+        most = np.zeros(3, dtype=np.int64)
+        measure_rows(columns[1], columns[2], columns[5], columns[6], columns[8], columns[9], low, high, most)
+        scratch = word_scratch(int(most[0]), int(most[1]), int(most[2]), alone=alone)
+        outputs = (out.status, out.exact_match, out.f1, out.precision, out.recall, out.best_reference)
+        return int(score_rows(*columns, *form, rules, low, high, scratch.budget, *outputs, *scratch.arrays))
+
+    bad = [row for row in run_in_threads(work, rows, threads) if row >= 0]
+    if bad:
+        raise not_utf8("prediction or references", min(bad))
+    if recipe.exact == "contains":
+        out.exact_match[:] = contained(*as_given, recipe)
+    elif recipe.exact == "verbatim" and predictions is not as_given[0]:
+        bare = Recipe(name=recipe.name, exact="verbatim", references=recipe.references, whole_answers=recipe.whole_answers)
+        out.exact_match[:] = score_words(*as_given, bare, status=status, threads=threads).exact_match
+    _settle_values(out, references)
+    return out
+
+
+def narrowed(predictions: TextColumn, recipe: Recipe) -> TextColumn:
+    """The part of each prediction that counts, by the recipe's answer step; a tag that is not there makes a null."""
+    if recipe.answer == "whole":
+        return predictions
+    starts, ends = predictions.starts.copy(), predictions.ends.copy()
+    if recipe.answer == "first-line":
+        plain = normal_form(Recipe(name="white-space"))
+        first_lines(predictions.data, starts, ends, plain.blocks, plain.entries)
+        return predictions._replace(starts=starts, ends=ends)
+    from fastscore.kernels.extract import last_tag
+
+    failed = np.zeros(starts.size, dtype=np.uint8)
+    last_tag(predictions.data, starts, ends, np.frombuffer(b"answer", dtype=np.uint8), failed)
+    valid = failed == 0 if predictions.valid is None else predictions.valid & (failed == 0)
+    return TextColumn(predictions.data, starts, ends, valid)
+
+
+def rules_of(recipe: Recipe) -> npt.NDArray[np.int64]:
+    """The recipe's rules as the kernels read them."""
+    rules = np.zeros(layout.RULES, dtype=np.int64)
+    rules[layout.RULE_VERBATIM] = recipe.exact == "verbatim"
+    rules[layout.RULE_EMPTY_AGREES] = recipe.empty == "agree"
+    rules[layout.RULE_LEAVE_ONE_OUT] = recipe.references == "leave_one_out"
+    rules[layout.RULE_FIRST] = recipe.references == "first"
+    rules[layout.RULE_NON_EMPTY] = recipe.reference_filter == "non-empty"
+    rules[layout.RULE_YES_NO] = recipe.whole_answers == "yes-no"
+    rules[layout.RULE_CANNOT_ANSWER] = recipe.whole_answers == "cannotanswer"
+    return rules
+
+
+def _settle_status(status: npt.NDArray[np.uint8], predictions: TextColumn, references: ListColumn, recipe: Recipe) -> None:
+    """No references come before a missing or null prediction; what was given before stays."""
+    open_rows = (status == Status.OK) | (status == Status.MISSING_PREDICTION)
+    if recipe.reference_filter != "non-empty":
+        status[open_rows & (references.ends == references.starts)] = Status.NO_REFERENCES
+    if predictions.valid is not None:
+        status[(status == Status.OK) & ~predictions.valid] = Status.NULL_PREDICTION
+
+
+def _cannot_answer_flags(
+    predictions: TextColumn, references: TextColumn, recipe: Recipe
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Which texts are QuAC's CANNOTANSWER; empty arrays where the recipe does not ask."""
+    if recipe.whole_answers != "cannotanswer":
+        return _NO_FLAGS, _NO_FLAGS
+    flags = []
+    for texts in (predictions, references):
+        flag = np.zeros(texts.starts.size, dtype=np.uint8)
+        equal_to(texts.data, texts.starts, texts.ends, _CANNOT_ANSWER, flag)
+        flags.append(flag)
+    return flags[0], flags[1]
+
+
+def _settle_values(out: WordScores, references: ListColumn) -> None:
+    """Zero the rows without a score, and give each best reference its place among all references."""
+    silent = out.status != Status.OK
+    if silent.any():
+        for values in out[:4]:
+            values[silent] = 0.0
+        out.best_reference[silent] = -1
+    if references.places is not None:
+        chosen = np.flatnonzero(out.best_reference >= 0)
+        chosen = chosen[references.ends[chosen] > references.starts[chosen]]
+        out.best_reference[chosen] = references.places[references.starts[chosen] + out.best_reference[chosen]]

@@ -1,0 +1,241 @@
+"""`score_batch`, the one pure function that scores: a batch of aligned items in, a batch of item scores out, row i for row i.
+
+It is stateless, picklable and order-free; the file pipeline, the engines and the reward adapters are thin callers of it.
+`score_one` is the same for a single answer, without Arrow around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastscore.errors import ColumnTypeError, UnknownNameError, UsageError, did_you_mean
+from fastscore.metrics.spans import score_spans
+from fastscore.metrics.words import score_words
+from fastscore.recipes import Recipe, find_recipe
+from fastscore.schema import WORD_METRICS, Status
+from fastscore.text.columns import ListColumn, TextColumn, list_column, text_column
+
+__all__ = ["KEY_COLUMNS", "metric_names", "score_batch", "score_one", "span_metrics", "status_array", "status_codes"]
+
+#: The columns that are kept as keys where a batch has them.
+KEY_COLUMNS = ("question_id", "turn_id", "sample_id")
+_STATUS_TYPE = pa.dictionary(pa.int8(), pa.string())
+_LABELS = pa.array([s.label for s in Status])
+
+
+def score_batch(
+    batch: pa.RecordBatch,
+    recipe: str | Recipe,
+    *,
+    prediction: str = "prediction",
+    references: str = "references",
+    keep: Sequence[str] = (),
+    top_n: int | Sequence[int] = 1,
+    threads: int | None = 1,
+) -> pa.RecordBatch:
+    """Score a batch of aligned items.
+
+    Parameters
+    ----------
+    batch
+        `n` rows with a text column `prediction` and a column `references` of lists of text (or text for a single one), in any
+        Arrow layout; where it has ``prediction_spans`` and ``reference_spans`` and the recipe scores spans, these too.
+        A column ``status`` may say beforehand which rows are missing or unmatched.
+    recipe
+        A name, a signature or a `Recipe`.
+    prediction, references
+        What the two columns are called.
+    keep
+        Columns handed on unchanged besides the key columns.
+    top_n
+        For which n to give the column ``top_n``; 1 is always given.
+    threads
+        How many threads may work; None: all cores.
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+        `n` rows in the same order: key and kept columns, exact_match, f1, precision, recall (float64 in [0, 1]),
+        best_reference (int32), the span columns, and status. A row without a score is null; where the recipe counts a missing
+        prediction as zero it is 0 and its status says why.
+
+    Raises
+    ------
+    UnknownNameError
+        A column or the recipe is unknown.
+    ColumnTypeError
+        A column has a type that its role does not allow.
+    EncodingError
+        A text is not valid UTF-8; names the row.
+    """
+    found = find_recipe(recipe)
+    rows = batch.num_rows
+    status = status_codes(batch)
+    texts = text_column(_array(batch, prediction), prediction)
+    lists = list_column(_array(batch, references), references)
+    scores = score_words(texts, lists, found, status=status, threads=threads)
+    columns = {name: batch.column(name) for name in (*(k for k in KEY_COLUMNS if k in batch.schema.names), *_kept(batch, keep))}
+    unscored = _unscored(scores.status, found)
+    for name in WORD_METRICS:
+        columns[name] = float_array(getattr(scores, name), unscored)
+    best = scores.best_reference
+    columns["best_reference"] = pa.array(best, mask=best < 0) if (best < 0).any() else pa.array(best)
+    if span_metrics(batch.schema, found, top_n):
+        given = score_spans(batch.column("prediction_spans"), batch.column("reference_spans"), overlap=found.spans, top_n=_top(top_n))
+        silent = scores.status != Status.OK
+        for name, values in given.items():
+            if silent.any():
+                values[silent] = 0.0
+            columns[name] = float_array(values, unscored)
+    columns["status"] = status_array(scores.status)
+    assert all(len(c) == rows for c in columns.values())
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def score_one(prediction: str | None, references: str | Sequence[str | None] | None, recipe: str | Recipe) -> dict[str, Any]:
+    """Score a single answer.
+
+    Parameters
+    ----------
+    prediction
+        The answer, or None.
+    references
+        The gold answers, or one as a string.
+    recipe
+        A name, a signature or a `Recipe`.
+
+    Returns
+    -------
+    dict
+        exact_match, f1, precision, recall (float or None), best_reference (int or None) and status, as `score_batch` gives.
+
+    Raises
+    ------
+    ColumnTypeError
+        An argument is neither text nor None.
+    """
+    found = find_recipe(recipe)
+    if isinstance(references, str):
+        references = (references,)
+    texts = _texts_of([prediction], "prediction")
+    given = _texts_of(list(references) if references is not None else [], "references")
+    kept = np.flatnonzero(given.valid) if given.valid is not None else None
+    places = None
+    if kept is not None:
+        given, places = TextColumn(given.data, given.starts[kept], given.ends[kept], None), kept.astype(np.int64)
+    count = given.starts.size
+    lists = ListColumn(given, np.zeros(1, dtype=np.int64), np.full(1, count, dtype=np.int64), places)
+    scores = score_words(texts, lists, found)
+    code = Status(int(scores.status[0]))
+    if _unscored(scores.status, found) is not None:
+        return {**dict.fromkeys(WORD_METRICS), "best_reference": None, "status": code.label}
+    best = int(scores.best_reference[0])
+    values = {name: float(getattr(scores, name)[0]) for name in WORD_METRICS}
+    return {**values, "best_reference": best if best >= 0 else None, "status": code.label}
+
+
+def metric_names(schema: pa.Schema) -> tuple[str, ...]:
+    """The metric columns of a table of item scores, in order."""
+    return tuple(f.name for f in schema if pa.types.is_float64(f.type) and _is_metric(f.name))
+
+
+def span_metrics(schema: pa.Schema, recipe: Recipe, top_n: int | Sequence[int]) -> tuple[str, ...]:
+    """The span columns that scoring a batch of this schema adds."""
+    if recipe.spans == "none" or not {"prediction_spans", "reference_spans"} <= set(schema.names):
+        return ()
+    return ("exact_span", "span_f1", *(f"top_{n}" for n in _top(top_n)))
+
+
+def status_codes(batch: pa.RecordBatch) -> npt.NDArray[np.uint8] | None:
+    """The codes of a batch's status column, or None where it has none.
+
+    Raises UnknownNameError where a status is not one of `schema.Status`.
+    """
+    if "status" not in batch.schema.names:
+        return None
+    column = batch.column("status")
+    if pa.types.is_integer(column.type):
+        codes = column.to_numpy(zero_copy_only=False)
+        if codes.size and (codes.min() < 0 or codes.max() >= len(Status)):
+            raise UsageError(f"status: codes from 0 to {len(Status) - 1} are allowed, got {codes.min()} to {codes.max()}")
+        return np.asarray(codes, dtype=np.uint8)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    found = pc.index_in(column.cast(pa.string()), value_set=_LABELS)
+    if found.null_count:
+        bad = column.filter(pc.is_null(found))[0].as_py()
+        raise UnknownNameError(f"status: no status is called {bad!r}.{did_you_mean(str(bad), _LABELS.to_pylist())}")
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.uint8)
+
+
+def status_array(codes: npt.NDArray[np.uint8]) -> pa.DictionaryArray:
+    """Status codes as the dictionary column that item scores have."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8)), _LABELS)
+
+
+def float_array(values: npt.NDArray[np.float64], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+    """A float64 column over the array's own memory, null where `missing`."""
+    if missing is not None:
+        return pa.array(values, mask=missing)
+    return pa.Array.from_buffers(pa.float64(), values.size, [None, pa.py_buffer(values)])
+
+
+def _is_metric(name: str) -> bool:
+    return name in (*WORD_METRICS, "exact_span", "span_f1") or name.startswith("top_") and name[4:].isdigit()
+
+
+def _top(top_n: int | Sequence[int]) -> tuple[int, ...]:
+    wanted = (top_n,) if isinstance(top_n, int) else tuple(top_n)
+    for n in wanted:
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise UsageError(f"top_n: whole numbers from 1 on are allowed, got {n!r}")
+    return tuple(sorted({1, *wanted}))
+
+
+def _unscored(status: npt.NDArray[np.uint8], recipe: Recipe) -> npt.NDArray[np.bool_] | None:
+    """Which rows have no score, or None where all have one."""
+    silent = status >= Status.NO_REFERENCES
+    if recipe.missing == "skip":
+        silent |= status != Status.OK
+    return silent if silent.any() else None
+
+
+def _array(batch: pa.RecordBatch, name: str) -> pa.Array:
+    if name not in batch.schema.names:
+        raise UnknownNameError(f"column {name!r} is not in the table.{did_you_mean(name, batch.schema.names)}")
+    return batch.column(name)
+
+
+def _kept(batch: pa.RecordBatch, keep: Sequence[str]) -> list[str]:
+    for name in keep:
+        _array(batch, name)
+        if _is_metric(name) or name in ("status", "best_reference"):
+            raise UsageError(f"keep: {name!r} is the name of a score column; rename the input's column first")
+    return [name for name in dict.fromkeys(keep) if name not in KEY_COLUMNS]
+
+
+def _texts_of(texts: list[str | None], name: str) -> TextColumn:
+    """Python strings as a text column; lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
+    parts: list[bytes] = []
+    valid = True
+    for text in texts:
+        if text is None:
+            valid = False
+            parts.append(b"")
+        elif isinstance(text, str):
+            try:
+                parts.append(text.encode())
+            except UnicodeEncodeError:
+                parts.append(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
+        else:
+            raise ColumnTypeError(f"{name}: text or None is allowed, got {type(text).__name__}")
+    offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+    np.cumsum([len(p) for p in parts], out=offsets[1:])
+    mask = None if valid else np.array([t is not None for t in texts], dtype=np.bool_)
+    return TextColumn(np.frombuffer(b"".join(parts), dtype=np.uint8), offsets[:-1], offsets[1:], mask)

@@ -1,0 +1,119 @@
+"""The columnar string operation: a text column in, its normal form out, row for row, for a recipe.
+
+`prepared` runs the steps that no kernel has (Unicode normalisation by polars; articles before a splitting into characters) and
+hands on a text column and the tables for the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from fastscore.errors import EncodingError
+from fastscore.kernels import columns as kernels
+from fastscore.recipes import Recipe, find_recipe
+from fastscore.text.columns import TextColumn, text_column
+from fastscore.text.tables import NormalForm, normal_form
+
+__all__ = ["arrow_text", "normalize", "normalized", "not_utf8", "prepared"]
+
+
+def normalize(column: pa.Array | pa.ChunkedArray, recipe: str | Recipe) -> pa.Array | pa.ChunkedArray:
+    """Return the normal form of every text of an Arrow column, nulls kept: words joined by one space.
+
+    Parameters
+    ----------
+    column
+        Text in any Arrow layout, `n` rows; a ChunkedArray gives a ChunkedArray.
+    recipe
+        A name or a `Recipe`; its ``answer`` step is not run.
+
+    Returns
+    -------
+    pyarrow.Array
+        large_string, `n` rows.
+
+    Raises
+    ------
+    ColumnTypeError
+        The column holds no text.
+    EncodingError
+        A text is not valid UTF-8; names the row.
+    """
+    found = find_recipe(recipe)
+    if isinstance(column, pa.ChunkedArray):
+        chunks = [normalize(chunk, found) for chunk in column.chunks]
+        return pa.chunked_array(chunks, type=pa.large_string())
+    return arrow_text(normalized(text_column(column), found, "column"))
+
+
+def normalized(column: TextColumn, recipe: Recipe, name: str) -> TextColumn:
+    """The normal form of a text column, as a text column."""
+    column, form = prepared(column, recipe, name)
+    sizes = column.ends - column.starts
+    longest = int(sizes.max()) if sizes.size else 0
+    growth = 6 if recipe.words != "whitespace" else 3
+    clean = np.empty(longest * growth + 64, dtype=np.uint8)
+    out = np.empty(int(sizes.sum()) * growth + 64, dtype=np.uint8)
+    offsets = np.zeros(sizes.size + 1, dtype=np.int64)
+    keys = np.empty(clean.size // 2 + 1, dtype=np.uint64)
+    places = np.empty(clean.size // 2 + 1, dtype=np.int64)
+    state = np.empty(4, dtype=np.int64)
+    bad = kernels.normalize_rows(column.data, column.starts, column.ends, *form, clean, keys, places, state, out, offsets)
+    if bad >= 0:
+        raise not_utf8(name, bad)
+    return TextColumn(out[: offsets[-1]], offsets[:-1], offsets[1:], column.valid)
+
+
+def prepared(column: TextColumn, recipe: Recipe, name: str) -> tuple[TextColumn, NormalForm]:
+    """Run the steps that come before the kernels' and return the column and the tables for what is left."""
+    if recipe.unicode != "none":
+        column = _unicode_normalized(column, recipe.unicode, name)
+        recipe = dataclasses.replace(recipe, unicode="none")
+    if recipe.words != "whitespace" and recipe.articles != "none":
+        column = normalized(column, dataclasses.replace(recipe, words="whitespace"), name)
+        recipe = Recipe(name=recipe.name, words=recipe.words)
+    return column, normal_form(recipe)
+
+
+def arrow_text(column: TextColumn) -> pa.Array:
+    """A text column as an Arrow large_string array; texts that do not lie one behind the other are copied together."""
+    count = column.starts.size
+    contiguous = count == 0 or bool(np.array_equal(column.starts[1:], column.ends[:-1]))
+    if contiguous:
+        offsets = np.append(column.starts, column.ends[-1:] if count else 0).astype(np.int64)
+        data = column.data
+    else:
+        sizes = column.ends - column.starts
+        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        inside = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], sizes) + np.repeat(column.starts, sizes)
+        data = column.data[inside]
+    mask = None if column.valid is None else pa.array(column.valid).buffers()[1]
+    return pa.Array.from_buffers(pa.large_string(), count, [mask, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))])
+
+
+def not_utf8(name: str, row: int) -> EncodingError:
+    """The error for a text that is not valid UTF-8."""
+    return EncodingError(f"{name}: row {row} is not valid UTF-8; decode or repair that text first")
+
+
+def _unicode_normalized(column: TextColumn, form: str, name: str) -> TextColumn:
+    array = arrow_text(column)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        rows = (i for i in range(len(array)) if not _decodes(column, i))
+        raise not_utf8(name, next(rows, 0)) from None
+    series = pl.Series("text", pl.from_arrow(array)).str.normalize("NFC" if form == "nfc" else "NFKC")
+    return text_column(series.to_arrow(), name)
+
+
+def _decodes(column: TextColumn, row: int) -> bool:
+    try:
+        bytes(column.data[column.starts[row] : column.ends[row]]).decode()
+    except UnicodeDecodeError:
+        return False
+    return True

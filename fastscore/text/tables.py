@@ -1,0 +1,195 @@
+"""The tables that the normalisation kernels read, made for a recipe: what each code point becomes, and what each byte becomes.
+
+A code point's entry says whether it is kept, deleted or a space, what it is lower-cased to, whether it is a word character
+of `re`, and how it acts beside a capital sigma. The layout of an entry is declared in `kernels.layout`.
+"""
+
+from __future__ import annotations
+
+import string
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastscore.kernels import layout
+from fastscore.recipes import ARTICLES, Recipe
+from fastscore.text import unicode_facts as facts
+
+__all__ = ["NormalForm", "normal_form"]
+
+_INVISIBLE = (0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF)
+_QUOTES_AND_DASHES = {"'": "‘’‚‛′‹›", '"': "“”„‟″«»", "-": "‐‑‒–—―−"}
+_TRIVIA_QUOTES = "‘’´`"
+_CJK = (0x4E00, 0x9FA5)
+
+Entries = npt.NDArray[np.uint32]
+
+
+class NormalForm(NamedTuple):
+    """The tables of one recipe's normal form; `blocks` and `entries` are the two levels of the code point table.
+
+    Attributes
+    ----------
+    bytes
+        uint16[256]: what an ASCII byte becomes on the fast path (`layout.BYTE_*`).
+    blocks, entries
+        uint16[4352] and uint32[n * 256]: ``entries[blocks[c >> 8] * 256 + (c & 255)]`` is the entry of code point c.
+    articles
+        uint64[k]: keys of the words that the word cutter drops.
+    edge_articles
+        uint64[k]: the same, for words that touch a character that is kept but is no word character.
+    options
+        int64[5]: `layout.OPTION_*`.
+    longer
+        uint32[m * 4]: for code points with an image of several: how many, then their entries.
+    """
+
+    bytes: npt.NDArray[np.uint16]
+    blocks: npt.NDArray[np.uint16]
+    entries: Entries
+    articles: npt.NDArray[np.uint64]
+    edge_articles: npt.NDArray[np.uint64]
+    options: npt.NDArray[np.int64]
+    longer: Entries
+
+
+def normal_form(recipe: Recipe) -> NormalForm:
+    """Return the tables of `recipe`'s normal form; made once for each combination of parts."""
+    return _build(
+        recipe.invisible == "delete",
+        recipe.fold_quotes_and_dashes,
+        recipe.case,
+        recipe.punctuation,
+        recipe.punctuation_to == "space",
+        recipe.articles,
+        recipe.articles_to == "space",
+        recipe.articles_order == "before-punctuation",
+        recipe.words,
+    )
+
+
+@cache
+def _build(
+    invisible: bool,
+    fold: bool,
+    case: str,
+    punctuation: str,
+    to_space: bool,
+    articles: str,
+    articles_to_space: bool,
+    articles_first: bool,
+    words: str,
+) -> NormalForm:
+    images, longer_images = facts.case_map(case)
+    removed = _removed(punctuation)
+    gone = np.uint32(layout.SPACE if to_space else layout.DELETE)
+
+    def entry_of(points: npt.NDArray[np.int32]) -> Entries:
+        """Entries of code points as they are after the case step."""
+        entries = points.astype(np.uint32)
+        kind = np.where(facts.spaces()[points], np.uint32(layout.SPACE), np.uint32(layout.KEEP))
+        entries |= np.where(removed[points], gone, kind)
+        entries |= np.where(facts.word_characters()[points], np.uint32(layout.WORD), np.uint32(0))
+        if words == "mixed-cjk":
+            alone = ((points >= _CJK[0]) & (points <= _CJK[1])) | _removed("unicode")[points]
+        else:
+            alone = np.full(points.shape, words == "characters")
+        entries |= np.where(alone, np.uint32(layout.ALONE), np.uint32(0))
+        return entries
+
+    table = entry_of(images)
+    longer: list[int] = []
+    for point, image in longer_images.items():
+        table[point] = layout.LONGER | (len(longer) // 4)
+        parts = [int(e) for e in entry_of(np.array(image, dtype=np.int32))]
+        longer += [len(parts), *parts, *[0] * (3 - len(parts))]
+    if case == "lower":
+        table |= facts.sigma_class().astype(np.uint32) << np.uint32(layout.SIGMA_SHIFT)
+        kept = table[0x3A3] & np.uint32(layout.ALONE | layout.WORD | layout.SIGMA_MASK)
+        table[0x3A3] = kept | np.uint32(layout.SIGMA)
+    table = _before_the_case_step(table, invisible, fold)
+    article_keys = np.array([_key(w) for w in ARTICLES[articles] if articles != "ar"], dtype=np.uint64)
+    drop_words = not articles_first and articles_to_space
+    options = np.zeros(layout.OPTIONS, dtype=np.int64)
+    options[layout.OPTION_ARABIC] = articles == "ar"
+    options[layout.OPTION_RUNS] = bool(article_keys.size) and not drop_words
+    options[layout.OPTION_RUN_TO_SPACE] = articles_to_space
+    options[layout.OPTION_EDGES] = bool(article_keys.size) and drop_words
+    options[layout.OPTION_FIRST] = articles_first
+    blocks, entries = _two_levels(table)
+    return NormalForm(
+        _byte_table(table, careful=bool(options[layout.OPTION_RUNS]), edges=bool(options[layout.OPTION_EDGES])),
+        blocks,
+        entries,
+        article_keys if drop_words else article_keys[:0],
+        article_keys,
+        options,
+        np.array(longer or [0, 0, 0, 0], dtype=np.uint32),
+    )
+
+
+def _removed(punctuation: str) -> npt.NDArray[np.bool_]:
+    """Which code points the punctuation step removes."""
+    flags = np.zeros(facts.LIMIT, dtype=np.bool_)
+    if punctuation == "non-alphanumeric":
+        return ~facts.alpha_or_digit()
+    if punctuation == "unicode":
+        flags |= facts.category_p()
+    if punctuation in ("ascii", "unicode", "trivia"):
+        flags[[ord(c) for c in string.punctuation]] = True
+    if punctuation == "trivia":
+        flags[[ord(c) for c in _TRIVIA_QUOTES]] = True
+    if punctuation == "period-comma":
+        flags[[ord("."), ord(",")]] = True
+    return flags
+
+
+def _before_the_case_step(table: Entries, invisible: bool, fold: bool) -> Entries:
+    """Let characters that are folded or deleted before the case step take the entry of what they become."""
+    table = table.copy()
+    if fold:
+        for plain, fancy in _QUOTES_AND_DASHES.items():
+            table[[ord(c) for c in fancy]] = table[ord(plain)]
+    if invisible:
+        passed_over = np.uint32(2 << layout.SIGMA_SHIFT)
+        table[list(_INVISIBLE)] = np.uint32(layout.DELETE | layout.UNSEEN) | passed_over
+    return table
+
+
+def _two_levels(table: Entries) -> tuple[npt.NDArray[np.uint16], Entries]:
+    """Cut the table into blocks of 256 and keep each distinct block once.
+
+    The image of a code point outside a block's own range is relative to nothing, so blocks are shared only where equal;
+    blocks that merely keep their code points are made equal by storing the image as a difference.
+    """
+    points = np.arange(facts.LIMIT, dtype=np.int64)
+    image = (table & np.uint32(layout.IMAGE)).astype(np.int64)
+    plain = (table & np.uint32(layout.LONGER)) == 0
+    relative = np.where(plain, (image - points) & layout.IMAGE, image).astype(np.uint32)
+    stored = (table & ~np.uint32(layout.IMAGE)) | relative
+    rows = stored.reshape(-1, 256)
+    seen: dict[bytes, int] = {}
+    blocks = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows], dtype=np.uint16)
+    return blocks, np.frombuffer(b"".join(seen), dtype=np.uint32).copy()
+
+
+def _byte_table(table: Entries, *, careful: bool, edges: bool) -> npt.NDArray[np.uint16]:
+    """The fast path's table: an ASCII byte's image, whether it is written, and whether its block needs the careful path."""
+    out = np.full(256, layout.BYTE_CAREFUL, dtype=np.uint16)
+    for byte in range(128):
+        entry = int(table[byte])
+        kind = entry & layout.KIND
+        image = 0x20 if kind == layout.SPACE else entry & 0x7F
+        special = careful or bool(entry & layout.ALONE) or kind in (layout.LONGER, layout.SIGMA)
+        if edges and kind == layout.KEEP and not entry & layout.WORD:
+            special = True
+        out[byte] = image | (0 if kind == layout.DELETE else layout.BYTE_WRITTEN) | (layout.BYTE_CAREFUL if special else 0)
+    return out
+
+
+def _key(word: str) -> int:
+    """The key of a word of up to seven bytes, as the word cutter makes it."""
+    data = word.encode()
+    return int.from_bytes(data, "little") | len(data) << 56
