@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchmarks.lines import Line, Settings
@@ -21,10 +22,10 @@ class Case:
     smoke_rows: int
     meaning: str
 
-    def run(self, settings: Settings) -> list[Line]:
-        """Run the case in this process."""
+    def run(self, settings: Settings) -> Iterable[Line]:
+        """Run the case in this process; lines may come one by one."""
         module, _, function = self.target.partition(":")
-        lines: list[Line] = getattr(importlib.import_module(f"benchmarks.{module}"), function)(self.name, settings)
+        lines: Iterable[Line] = getattr(importlib.import_module(f"benchmarks.{module}"), function)(self.name, settings)
         return lines
 
 

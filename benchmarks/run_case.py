@@ -1,10 +1,14 @@
-"""A process of its own for a case: takes names and settings as JSON, prints a JSON line for each figure as it comes."""
+"""A process of its own for a case: takes names and settings as JSON, prints a JSON line for each figure as it comes.
+
+A case that ends with an error is a line ``{"case": name, "failed": message}``, its traceback goes to stderr.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import sys
+import traceback
 
 from benchmarks.catalogue import CASES
 from benchmarks.lines import Settings
@@ -20,8 +24,12 @@ def command(jobs: dict[str, Settings]) -> list[str]:
 def main(jobs: str) -> None:
     """Run the cases of a JSON object {case: settings}, in order."""
     for name, values in json.loads(jobs).items():
-        for line in CASES[name].run(Settings(**{**values, "threads": tuple(values["threads"])})):
-            print(line.as_json(), flush=True)
+        try:
+            for line in CASES[name].run(Settings(**{**values, "threads": tuple(values["threads"])})):
+                print(line.as_json(), flush=True)
+        except Exception as error:  # the cases that follow are to run
+            traceback.print_exc()
+            print(json.dumps({"case": name, "failed": repr(error)}), flush=True)
 
 
 if __name__ == "__main__":

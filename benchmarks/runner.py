@@ -46,7 +46,11 @@ def results(cases: Sequence[Case], settings: Settings, rows: int | None = None) 
         with subprocess.Popen(command(group), cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             for text in process.stdout:
-                yield json.loads(text)
+                line = json.loads(text)
+                if "failed" in line:
+                    failed.append(line["case"])
+                else:
+                    yield line
         if process.returncode:
             failed += group
     if failed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -86,7 +86,7 @@ def coqa(case: str, settings: Settings) -> list[Line]:
     return [_beside(line, "ascii_ns_per_byte", "vs_ascii", ascii_cost[line.threads]) for line in lines]
 
 
-def recipes(case: str, settings: Settings) -> list[Line]:
+def recipes(case: str, settings: Settings) -> Iterator[Line]:
     """Every recipe of the catalogue on the text it is made for, each against the plain-Python scorer of the same recipe."""
     tables = {
         "english": text_table(english(), settings.rows, Shape(samples=16)),
@@ -94,7 +94,6 @@ def recipes(case: str, settings: Settings) -> list[Line]:
         "mixed": text_table(mixed_script(), settings.rows, Shape(samples=16)),
     }
     tables["tagged"] = _tagged(tables["english"])
-    lines = []
     for name, recipe in RECIPES.items():
         kind = "english"
         if name.startswith("germanquad") or name == "mlqa-de":
@@ -103,8 +102,7 @@ def recipes(case: str, settings: Settings) -> list[Line]:
             kind = "mixed"
         elif recipe.answer == "answer-tag":
             kind = "tagged"
-        lines += measured(f"{case}/{name}", tables[kind], name, settings, {"text": kind})
-    return lines
+        yield from measured(f"{case}/{name}", tables[kind], name, settings, {"text": kind})
 
 
 def _tagged(table: pa.Table) -> pa.Table:

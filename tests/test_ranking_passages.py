@@ -113,6 +113,20 @@ def test_any_texts_against_plain_rule(rows: Any, threads: int) -> None:
     assert first_hits(texts, answers, threads) == expected
 
 
+ASSIGNED = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=["Cs", "Cn"]), max_size=10).map("".join)
+
+
+@given(passage=ASSIGNED, answer=ASSIGNED.map(lambda text: text[:4]))
+def test_words_against_published_pattern(passage: str, answer: str) -> None:
+    """DPR's own pattern, by the module that it uses, on characters that this Python knows as well."""
+    regex = pytest.importorskip("regex", reason="regex is not installed")
+    pattern = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
+    words, wanted = ([w.group().lower() for w in pattern.finditer(unicodedata.normalize("NFD", t))] for t in (passage, answer))
+    if wanted:
+        found = any(words[i : i + len(wanted)] == wanted for i in range(len(words)))
+        assert first_hits([[passage]], [[answer]]) == [int(found)]
+
+
 def test_kernel_uncompiled_against_compiled() -> None:
     texts = [["ΑΣ Köln 각", "x"], ["ende", "a\u0300\u0316 b"]]
     answers = [["köln"], ["", "A\u0316\u0300 B"]]

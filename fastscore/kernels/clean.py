@@ -1,7 +1,7 @@
 """A text's clean form: lower-cased, punctuation gone, every white space a blank, articles gone where words can't tell.
 
-The clean form is UTF-8 and ends with a blank, so that words are cut at single bytes. ASCII is written eight bytes at a time
-without a branch; a block with anything else goes code point by code point through the tables.
+The clean form is UTF-8 and ends with a blank, so that words are cut at single bytes. Printable ASCII is
+written 64 bytes at a time; anything else goes code point by code point through the tables.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.bits import HIGH_BITS, load64
-from fastscore.kernels.jit import inner
+from fastscore.kernels.bits import load64
+from fastscore.kernels.jit import inlined, inner
 from fastscore.kernels.layout import (
     ALONE,
     BYTE_CAREFUL,
@@ -21,10 +21,14 @@ from fastscore.kernels.layout import (
     KIND,
     LONGER,
     OPTION_ARABIC,
+    OPTION_BLANKED,
+    OPTION_DELETED,
     OPTION_EDGES,
     OPTION_FIRST,
+    OPTION_LOWER,
     OPTION_RUN_TO_SPACE,
     OPTION_RUNS,
+    OPTION_WIDE,
     SIGMA,
     SIGMA_MASK,
     SIGMA_SHIFT,
@@ -33,6 +37,7 @@ from fastscore.kernels.layout import (
     WORD,
 )
 from fastscore.kernels.utf8 import decode, encode
+from fastscore.kernels.wide import clean64, count_bits, lowest_bit, lowest_bits
 
 __all__ = ["clean_text", "sigma_is_final"]
 
@@ -40,58 +45,75 @@ _SEGMENT, _RUN, _RUN_WHOLE, _ALEF = 0, 1, 2, 3
 _BLANK = 0x20
 
 
-@inner
-def clean_text(data: Any, start: int, end: int, out: Any, at: int, state: Any, form: Any) -> int:
+@inlined
+def clean_text(
+    data: Any, start: int, end: int, out: Any, at: int, state: Any,
+    table: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
+) -> int:  # fmt: skip
     """Write the clean form of ``data[start:end]`` to ``out[at:]`` and a blank behind it; the position of that blank.
 
-    -1 where the text is not valid UTF-8. `out` must have room for three bytes a byte and sixteen more.
+    -1 where the text is not valid UTF-8. `out` must have room for three bytes a byte and 80 more.
     """
-    table = form[0]
-    options = form[5]
+    wide = options[OPTION_WIDE] != 0
     state[_SEGMENT] = at
     state[_RUN] = -1
     state[_ALEF] = -1
     i = start
     to = at
-    while i < end:
-        stop = end
-        if i + 8 <= end:
-            stop = i + 8
-            if load64(data, i) & HIGH_BITS == 0:
-                flags = 0
-                before = to
-                for k in range(8):
-                    entry = int(table[data[i + k]])
-                    out[to] = entry & 0xFF
-                    to += entry >> 8 & 1
-                    flags |= entry
-                if flags & BYTE_CAREFUL == 0:
-                    i += 8
-                    continue
-                to = before
-        while i < stop:
-            entry = int(table[data[i]])
-            if entry & BYTE_CAREFUL:
-                length, to = _put_point(data, start, i, end, out, to, state, form)
-                if length == 0:
-                    return -1
-                i += length
-            else:
-                out[to] = entry & 0xFF
-                to += entry >> 8 & 1
-                i += 1
-    if options[OPTION_RUNS]:
-        to = _end_run(out, to, state, form)
-    elif state[_SEGMENT] > at:
-        _blank_edges(out, state[_SEGMENT], to, form[4])
+    while wide and i < end and i + 64 <= data.size:
+        limit = min(end - i, 64)
+        bits = lowest_bits(limit)
+        other, kept = clean64(data, i, out, to, options[OPTION_LOWER], options[OPTION_DELETED], options[OPTION_BLANKED])
+        other &= bits
+        if other == 0:
+            to += count_bits(kept & bits)
+            i += limit
+            continue
+        before = lowest_bit(other)
+        to += count_bits(kept & lowest_bits(before))
+        i, to = _clean_carefully(data, start, i + before, end, out, to, state, True, table, blocks, entries, edge_articles, options, longer)
+        if i < 0:
+            return -1
+    if i < end or not wide:
+        i, to = _clean_carefully(data, start, i, end, out, to, state, False, table, blocks, entries, edge_articles, options, longer)
+        if i < 0:
+            return -1
+    if state[_SEGMENT] > at:
+        _blank_edges(out, state[_SEGMENT], to, edge_articles)
     out[to] = _BLANK
     return to
 
 
 @inner
+def _clean_carefully(
+    data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, until_ascii: bool,
+    table: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
+) -> Any:  # fmt: skip
+    """Clean code point by code point, to the end or until printable ASCII comes again; the positions reached, -1 where not valid."""
+    form = (table, blocks, entries, longer, edge_articles, options)
+    first = i
+    while i < end:
+        entry = int(table[data[i]])
+        if entry & BYTE_CAREFUL:
+            length, to = _put_point(data, start, i, end, out, to, state, form)
+            if length == 0:
+                return -1, to
+            i += length
+        elif until_ascii and i > first:
+            break
+        else:
+            out[to] = entry & 0xFF
+            to += entry >> 8 & 1
+            i += 1
+    if options[OPTION_RUNS]:
+        to = _end_run(out, to, state, form)
+    return i, to
+
+
+@inlined
 def _put_point(data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, form: Any) -> Any:
     """Write what the code point at `i` becomes; its length in the input (0: not valid) and the position after."""
-    blocks, entries, longer = form[1], form[2], form[6]
+    blocks, entries, longer = form[1], form[2], form[3]
     point, length = decode(data, i, end)
     if length == 0:
         return 0, to
@@ -110,7 +132,7 @@ def _put_point(data: Any, start: int, i: int, end: int, out: Any, to: int, state
     return length, to
 
 
-@inner
+@inlined
 def _put(out: Any, to: int, entry: int, point: int, state: Any, form: Any) -> int:
     """Write one code point that is past the case step, as its entry says; the position after."""
     options = form[5]
@@ -139,11 +161,12 @@ def _put(out: Any, to: int, entry: int, point: int, state: Any, form: Any) -> in
     return encode(out, to, point)
 
 
-@inner
+@inlined
 def _put_arabic(out: Any, to: int, point: int, state: Any, options: Any) -> int:
     """Write one code point; alef and lam in a row, wherever they stand, are the article and become a blank or nothing."""
     if point == 0x644 and state[_ALEF] == to:
         to -= 2
+        state[_ALEF] = -1
         if options[OPTION_RUN_TO_SPACE]:
             out[to] = _BLANK
             to += 1
@@ -200,7 +223,7 @@ def _blank_edges(out: Any, low: int, high: int, articles: Any) -> None:
             out[high - 1 - k] = _BLANK
 
 
-@inner
+@inlined
 def _track_run(out: Any, to: int, entry: int, state: Any, form: Any) -> int:
     """Follow the runs of word characters; at a run's end drop it if it is an article. The position after."""
     first = form[5][OPTION_FIRST]
@@ -217,7 +240,7 @@ def _track_run(out: Any, to: int, entry: int, state: Any, form: Any) -> int:
     return _end_run(out, to, state, form)
 
 
-@inner
+@inlined
 def _end_run(out: Any, to: int, state: Any, form: Any) -> int:
     """End the run of word characters that ends at `to`; the position after what is left of it."""
     run = state[_RUN]
@@ -230,7 +253,7 @@ def _end_run(out: Any, to: int, state: Any, form: Any) -> int:
     return to
 
 
-@inner
+@inlined
 def _is_article(out: Any, at: int, length: int, articles: Any) -> bool:
     """Whether the `length` bytes from `at` on are one of the articles."""
     if length < 1 or length > 7:

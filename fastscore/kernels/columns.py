@@ -26,10 +26,9 @@ def normalize_rows(
     clean: Any, keys: Any, places: Any, state: Any, out: Any, offsets: Any,
 ) -> int:  # fmt: skip
     """Write each text's words, joined by one blank, to `out`; -1, or the row whose text is not valid UTF-8."""
-    form = (bytes_, blocks, entries, articles, edge_articles, options, longer)
     to = 0
     for row in range(starts.size):
-        end = clean_text(data, starts[row], ends[row], clean, 0, state, form)
+        end = clean_text(data, starts[row], ends[row], clean, 0, state, bytes_, blocks, entries, edge_articles, options, longer)
         if end < 0:
             return row
         count = cut_words(clean, 0, end, keys, places, 0, articles)

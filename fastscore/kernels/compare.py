@@ -8,14 +8,7 @@ import numpy as np
 
 from fastscore.kernels.bits import load64
 from fastscore.kernels.cut import LONG_WORD, same_word
-from fastscore.kernels.jit import inner
-from fastscore.kernels.layout import (
-    RULE_EMPTY_AGREES,
-    RULE_FIRST,
-    RULE_LEAVE_ONE_OUT,
-    RULE_NON_EMPTY,
-    RULE_YES_NO,
-)
+from fastscore.kernels.jit import inlined
 
 __all__ = ["combine", "f1_of", "same_words", "score_pair"]
 
@@ -24,7 +17,7 @@ _NO = np.uint64(int.from_bytes(b"no", "little") | 2 << 56)
 _NOANSWER = np.uint64(int.from_bytes(b"noanswer", "little"))
 
 
-@inner
+@inlined
 def same_words(clean: Any, one: int, other: int, count: int, keys: Any, starts: Any) -> bool:
     """Whether `count` words from word `one` on equal those from word `other` on, in order."""
     for k in range(count):
@@ -36,7 +29,7 @@ def same_words(clean: Any, one: int, other: int, count: int, keys: Any, starts: 
     return True
 
 
-@inner
+@inlined
 def f1_of(shared: int, predicted: int, expected: int) -> Any:
     """Precision, recall and F1, in the order of operations of the published scripts."""
     if shared == 0:
@@ -46,7 +39,7 @@ def f1_of(shared: int, predicted: int, expected: int) -> Any:
     return precision, recall, (2 * precision * recall) / (precision + recall)
 
 
-@inner
+@inlined
 def _answers_as_a_whole(clean: Any, first: int, count: int, keys: Any, starts: Any) -> bool:
     """Whether the words are one of HotpotQA's yes, no and noanswer."""
     if count != 1:
@@ -57,30 +50,27 @@ def _answers_as_a_whole(clean: Any, first: int, count: int, keys: Any, starts: A
     return bool(load64(clean, starts[first]) == _NOANSWER and clean[starts[first] + 8] == 0x20)
 
 
-@inner
-def score_pair(clean: Any, shared: int, p: int, np_: int, r: int, nr: int, keys: Any, starts: Any, rules: Any) -> Any:
-    """Exact match, F1, precision and recall of prediction words ``p..p+np_`` against reference words ``r..r+nr``."""
-    if np_ == 0 or nr == 0:
-        match = 1.0 if np_ == nr else 0.0
-        value = match if rules[RULE_EMPTY_AGREES] else 0.0
-        precision, recall, f1 = value, value, value
+@inlined
+def score_pair(clean: Any, shared: int, p: int, p_count: int, r: int, r_count: int, keys: Any, starts: Any, empty_agrees: int, yes_no: int) -> Any:
+    """Exact match and F1 of the `p_count` prediction words from `p` on against the `r_count` reference words from `r` on."""
+    if p_count == 0 or r_count == 0:
+        match = 1.0 if p_count == r_count else 0.0
+        f1 = match if empty_agrees else 0.0
     else:
-        precision, recall, f1 = f1_of(shared, np_, nr)
+        _, _, f1 = f1_of(shared, p_count, r_count)
         match = 0.0
-        if shared == np_ and shared == nr and same_words(clean, p, r, nr, keys, starts):
+        if shared == p_count and shared == r_count and same_words(clean, p, r, r_count, keys, starts):
             match = 1.0
-    if rules[RULE_YES_NO] and match == 0.0:
-        whole = _answers_as_a_whole(clean, p, np_, keys, starts) or _answers_as_a_whole(clean, r, nr, keys, starts)
+    if yes_no and match == 0.0:
+        whole = _answers_as_a_whole(clean, p, p_count, keys, starts) or _answers_as_a_whole(clean, r, r_count, keys, starts)
         if whole:
-            precision, recall, f1 = 0.0, 0.0, 0.0
-    return match, f1, precision, recall
+            f1 = 0.0
+    return match, f1
 
 
-@inner
-def combine(matches: Any, f1s: Any, n: int, rules: Any) -> Any:
+@inlined
+def combine(matches: Any, f1s: Any, n: int, leave_one_out: int) -> Any:
     """Exact match and F1 over `n` references by the references rule, and the index of the best reference."""
-    if rules[RULE_FIRST]:
-        n = 1
     best = 0
     best_match, second_match, second_f1 = matches[0], -1.0, -1.0
     for k in range(1, n):
@@ -95,7 +85,7 @@ def combine(matches: Any, f1s: Any, n: int, rules: Any) -> Any:
             best = k
         elif f1s[k] > second_f1:
             second_f1 = f1s[k]
-    if not rules[RULE_LEAVE_ONE_OUT] or n == 1:
+    if not leave_one_out or n == 1:
         return best_match, f1s[best], best
     total_match, total_f1 = 0.0, 0.0
     left_match = True

@@ -10,76 +10,71 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.bits import BLANKS, HIGH_BITS, LOW_BITS, first_byte_of, load64, mix64
-from fastscore.kernels.jit import inner
+from fastscore.kernels.bits import load64, mix64
+from fastscore.kernels.jit import inlined
+from fastscore.kernels.wide import blanks64, equal64, lowest_bit, lowest_bits
 
-__all__ = ["LONG_WORD", "cut_words", "same_word"]
+__all__ = ["LONG_WORD", "cut_words", "same_word", "word_key"]
 
 LONG_WORD = np.uint64(1 << 63)
 _ONE = np.uint64(1)
 
 
-@inner
+@inlined
 def cut_words(clean: Any, at: int, end: int, keys: Any, starts: Any, count: int, articles: Any) -> int:
     """Append the words of ``clean[at:end]`` (a blank stands at `end`) that are no articles; the new number of words."""
     while at < end:
-        eight = load64(clean, at)
-        other = eight ^ BLANKS
-        blanks = (other - LOW_BITS) & ~other & HIGH_BITS
-        if blanks != 0:
-            length = first_byte_of(blanks)
-            if length == 0:
-                at += 1
-                continue
-            key = eight & ((_ONE << np.uint64(8 * length)) - _ONE) | np.uint64(length) << np.uint64(56)
-            kept = 1
-            for k in range(articles.size):
-                if articles[k] == key:
-                    kept = 0
-        else:
-            key, length = _long_key(clean, at, eight)
-            kept = 1
-        keys[count] = key
-        starts[count] = at
-        count += kept
-        at += length + 1
+        blanks = blanks64(clean, at) & lowest_bits(end - at + 1)
+        if blanks == 0:
+            length = 64
+            while clean[at + length] != 0x20:
+                length += 1
+            keys[count] = word_key(clean, at, length)
+            starts[count] = at
+            count += 1
+            at += length + 1
+            continue
+        base = at
+        while blanks != 0:
+            stop = base + lowest_bit(blanks)
+            blanks &= blanks - _ONE
+            if stop > at:
+                key = word_key(clean, at, stop - at)
+                kept = 1
+                for k in range(articles.size):
+                    if articles[k] == key:
+                        kept = 0
+                keys[count] = key
+                starts[count] = at
+                count += kept
+            at = stop + 1
     return count
 
 
-@inner
-def _long_key(clean: Any, at: int, eight: Any) -> Any:
-    """Key and length of a word of eight bytes or more, the first of which are `eight`."""
-    key = mix64(eight, np.uint64(0))
-    length = 8
-    more = load64(clean, at + length)
-    other = more ^ BLANKS
-    blanks = (other - LOW_BITS) & ~other & HIGH_BITS
-    while blanks == 0:
-        key = mix64(key, more)
-        length += 8
-        more = load64(clean, at + length)
-        other = more ^ BLANKS
-        blanks = (other - LOW_BITS) & ~other & HIGH_BITS
-    rest = first_byte_of(blanks)
-    key = mix64(key, more & ((_ONE << np.uint64(8 * rest)) - _ONE))
-    return mix64(key, np.uint64(length + rest)) | LONG_WORD, length + rest
+@inlined
+def word_key(clean: Any, at: int, length: int) -> Any:
+    """The key of the word of `length` bytes, at least one, that starts at `at`."""
+    eight = load64(clean, at)
+    if length < 8:
+        return eight & ((_ONE << np.uint64(8 * length)) - _ONE) | np.uint64(length) << np.uint64(56)
+    key = mix64(eight, np.uint64(length))
+    done = 8
+    while done + 8 <= length:
+        key = mix64(key, load64(clean, at + done))
+        done += 8
+    return mix64(key, load64(clean, at + length - 8)) | LONG_WORD
 
 
-@inner
+@inlined
 def same_word(clean: Any, one: int, other: int) -> bool:
     """Whether the words that start at `one` and `other` have the same bytes."""
     while True:
-        eight = load64(clean, one)
-        against = load64(clean, other)
-        gaps = eight ^ BLANKS
-        blanks = (gaps - LOW_BITS) & ~gaps & HIGH_BITS
-        if blanks != 0:
-            length = first_byte_of(blanks) + 1
-            if length == 8:
-                return bool(eight == against)
-            mask = (_ONE << np.uint64(8 * length)) - _ONE
-            return bool((eight ^ against) & mask == 0)
-        if eight != against:
-            return False
-        one += 8
-        other += 8
+        blanks = blanks64(clean, one)
+        different = ~equal64(clean, one, clean, other)
+        if blanks == 0:
+            if different != 0:
+                return False
+            one += 64
+            other += 64
+            continue
+        return bool(different & lowest_bits(lowest_bit(blanks) + 1) == 0)

@@ -24,8 +24,9 @@ import numpy as np
 import platformdirs
 from numba.core import caching
 
-__all__ = ["Kernel", "cache_folder", "inner", "kernel", "kernels"]
+__all__ = ["Kernel", "cache_folder", "inlined", "inner", "kernel", "kernels"]
 
+# Kernels allocate nothing, so numba's reference counting (which is atomic, and costs more than the work) is left out.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _lock = threading.RLock()
 _registry: list[Kernel] = []
@@ -35,6 +36,11 @@ _folder: list[Path | None] = []
 def inner(function: Callable[..., Any]) -> Any:
     """Compile `function` as a part of the kernels that call it."""
     return numba.njit(**_OPTIONS)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile `function` into each of its callers; for what is called once a word or a row."""
+    return numba.njit(forceinline=True, **_OPTIONS)(function)
 
 
 def kernel(signature: str) -> Callable[[Callable[..., Any]], Kernel]:

@@ -1,8 +1,9 @@
 """Word overlap: how many words a prediction shares with each reference, counted as multisets.
 
-Two ways to the same numbers. Up to eight references of up to 255 words share one table of their words, whose entries count
-each word in every reference at once, a byte for each; a prediction then looks each of its words up once. Longer lists use a
-table of the prediction's words. Both are linear in the words; equal keys of long words are confirmed by their bytes.
+Words stand in an open-addressed table of arrays (key, start, and two numbers a slot). Up to eight references of up to 255
+words share one table, which counts each word in every reference at once, a byte for each; a prediction then looks each of its
+words up once. Longer lists use a table of the prediction's words. Both are linear in the words, and equal keys of long words
+are confirmed by their bytes.
 """
 
 from __future__ import annotations
@@ -12,94 +13,128 @@ from typing import Any
 import numpy as np
 
 from fastscore.kernels.cut import LONG_WORD, same_word
-from fastscore.kernels.jit import inner
+from fastscore.kernels.jit import inlined, inner
 
-__all__ = ["build_lanes", "clear_table", "count_lanes", "count_shared", "find_word", "insert_word"]
+__all__ = ["build_lanes", "clear_slots", "count_lanes", "count_one_by_one", "table_mask"]
 
 _ZERO = np.uint64(0)
+_ONE = np.uint64(1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_LANES = np.uint64(0x0101010101010101)
 
 
-@inner
-def find_word(clean: Any, key: Any, start: int, table: Any, mask: int, words: Any, keys: Any, starts: Any) -> int:
-    """The slot of a word, or of the empty place where it would go. A slot holds one more than a number into `words`."""
-    slot = np.int64((key * _SPREAD) >> np.uint64(32)) & mask
-    while table[slot] != 0:
-        word = words[table[slot] - 1]
-        if keys[word] == key and (key & LONG_WORD == _ZERO or same_word(clean, starts[word], start)):
-            break
-        slot = (slot + 1) & mask
-    return slot
+@inlined
+def table_mask(words: int) -> int:
+    """One less than the slots for so many words: a power of two, at least twice as many."""
+    slots = 16
+    while slots < 2 * words:
+        slots *= 2
+    return slots - 1
 
 
-@inner
-def insert_word(clean: Any, word: int, table: Any, mask: int, words: Any, count: int, keys: Any, starts: Any) -> Any:
-    """Put a word into the table if it is new; its number in `words`, and how many there are now."""
-    slot = find_word(clean, keys[word], starts[word], table, mask, words, keys, starts)
-    if table[slot] == 0:
-        words[count] = word
-        count += 1
-        table[slot] = count
-    return table[slot] - 1, count
-
-
-@inner
-def clear_table(table: Any, mask: int) -> None:
+@inlined
+def clear_slots(slot_keys: Any, mask: int) -> None:
     """Empty the first ``mask + 1`` slots."""
     for slot in range(mask + 1):
-        table[slot] = 0
+        slot_keys[slot] = _ZERO
 
 
-@inner
-def build_lanes(clean: Any, firsts: Any, low: int, high: int, table: Any, mask: int, words: Any, lanes: Any, keys: Any, starts: Any) -> int:
-    """Enter the words of texts `low` to `high`; ``lanes[w]`` counts word w, a byte for each text. How many distinct words."""
-    count = 0
+@inlined
+def _find(clean: Any, key: Any, start: int, slot_keys: Any, slot_starts: Any, mask: int) -> int:
+    """The slot of a word, or of the empty place where it would go."""
+    slot = np.int64((key * _SPREAD) >> np.uint64(32)) & mask
+    while True:
+        found = slot_keys[slot]
+        if found == _ZERO:
+            return slot
+        if found == key and (key & LONG_WORD == _ZERO or same_word(clean, slot_starts[slot], start)):
+            return slot
+        slot = (slot + 1) & mask
+
+
+@inlined
+def build_lanes(
+    clean: Any, keys: Any, starts: Any, firsts: Any, low: int, high: int,
+    slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, mask: int,
+) -> None:  # fmt: skip
+    """Enter the words of texts `low` to `high`, at most eight: a slot's lanes count its word, a byte for each text."""
     for text in range(low, high):
-        shift = np.uint64(8 * (text - low))
+        one = _ONE << np.uint64(8 * (text - low))
         for word in range(firsts[text], firsts[text + 1]):
-            number, more = insert_word(clean, word, table, mask, words, count, keys, starts)
-            if more > count:
-                lanes[number] = _ZERO
-                count = more
-            lanes[number] += np.uint64(1) << shift
-    return count
+            key = keys[word]
+            slot = _find(clean, key, starts[word], slot_keys, slot_starts, mask)
+            if slot_keys[slot] == _ZERO:
+                slot_keys[slot] = key
+                slot_starts[slot] = starts[word]
+                slot_lanes[slot] = one
+                slot_stamps[slot] = -1
+            else:
+                slot_lanes[slot] += one
 
 
-@inner
-def count_lanes(clean: Any, first: int, last: int, table: Any, mask: int, words: Any, lanes: Any, used: Any, keys: Any, starts: Any) -> Any:
-    """Shared words of a prediction with every reference, a byte for each. `used` is zero before and after."""
+@inlined
+def count_lanes(
+    clean: Any, keys: Any, starts: Any, first: int, last: int, stamp: int,
+    slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, slot_used: Any, mask: int,
+) -> Any:  # fmt: skip
+    """Shared words of one prediction with every text in the table, a byte for each; `stamp` is another for each prediction."""
     shared = _ZERO
     for word in range(first, last):
-        slot = find_word(clean, keys[word], starts[word], table, mask, words, keys, starts)
-        if table[slot] == 0:
+        key = keys[word]
+        slot = _find(clean, key, starts[word], slot_keys, slot_starts, mask)
+        if slot_keys[slot] == _ZERO:
             continue
-        number = table[slot] - 1
-        used[number] += 1
-        seen = used[number]
-        counts = lanes[number]
-        for lane in range(8):
-            if np.int64(counts >> np.uint64(8 * lane)) & 255 >= seen:
-                shared += np.uint64(1) << np.uint64(8 * lane)
-    for word in range(first, last):
-        slot = find_word(clean, keys[word], starts[word], table, mask, words, keys, starts)
-        if table[slot] != 0:
-            used[table[slot] - 1] = 0
+        lanes = slot_lanes[slot]
+        seen = 1
+        if slot_stamps[slot] == stamp:
+            seen = slot_used[slot] + 1
+        slot_stamps[slot] = stamp
+        slot_used[slot] = seen
+        if seen == 1:
+            low_bits = lanes & ~(_LANES << np.uint64(7))
+            shared += ((low_bits + (_LANES * np.uint64(127))) | lanes) >> np.uint64(7) & _LANES
+        else:
+            shared += _at_least(lanes, seen)
     return shared
 
 
 @inner
-def count_shared(clean: Any, first: int, last: int, table: Any, mask: int, words: Any, counts: Any, used: Any, keys: Any, starts: Any) -> int:
-    """Shared words of one reference with the prediction whose words are in the table. `used` is zero before and after."""
-    shared = 0
-    for word in range(first, last):
-        slot = find_word(clean, keys[word], starts[word], table, mask, words, keys, starts)
-        if table[slot] != 0:
-            number = table[slot] - 1
-            if used[number] < counts[number]:
-                shared += 1
-            used[number] += 1
-    for word in range(first, last):
-        slot = find_word(clean, keys[word], starts[word], table, mask, words, keys, starts)
-        if table[slot] != 0:
-            used[table[slot] - 1] = 0
-    return shared
+def _at_least(lanes: Any, seen: int) -> Any:
+    """A one in each byte whose count in `lanes` is at least `seen`."""
+    enough = _ZERO
+    for lane in range(8):
+        shift = np.uint64(8 * lane)
+        if np.int64(lanes >> shift) & 255 >= seen:
+            enough += _ONE << shift
+    return enough
+
+
+@inner
+def count_one_by_one(
+    clean: Any, keys: Any, starts: Any, firsts: Any, p: int, text: int, n: int, shared: Any,
+    slot_keys: Any, slot_starts: Any, slot_counts: Any, slot_stamps: Any, slot_used: Any,
+) -> None:  # fmt: skip
+    """Fill ``shared[k]`` with the words that prediction `p` shares with reference text ``text + k``, for any sizes."""
+    mask = table_mask(firsts[p + 1] - firsts[p])
+    clear_slots(slot_keys, mask)
+    for word in range(firsts[p], firsts[p + 1]):
+        slot = _find(clean, keys[word], starts[word], slot_keys, slot_starts, mask)
+        if slot_keys[slot] == _ZERO:
+            slot_keys[slot] = keys[word]
+            slot_starts[slot] = starts[word]
+            slot_counts[slot] = _ZERO
+            slot_stamps[slot] = -1
+        slot_counts[slot] += _ONE
+    for k in range(n):
+        same = 0
+        for word in range(firsts[text + k], firsts[text + k + 1]):
+            slot = _find(clean, keys[word], starts[word], slot_keys, slot_starts, mask)
+            if slot_keys[slot] == _ZERO:
+                continue
+            if slot_stamps[slot] != k:
+                slot_stamps[slot] = k
+                slot_used[slot] = 0
+            slot_used[slot] += 1
+            if slot_used[slot] <= np.int64(slot_counts[slot]):
+                same += 1
+        shared[k] = same

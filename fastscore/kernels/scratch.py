@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels import layout
-
 __all__ = ["WordScratch", "word_scratch"]
 
 _BLOCK_BYTES = 96 * 1024
@@ -20,12 +18,11 @@ class WordScratch:
     """The arrays that `kernels.words.score_rows` works in, for blocks of `size` bytes and `texts` texts."""
 
     def __init__(self, size: int, texts: int, references: int, row_words: int, growth: int) -> None:
-        clean = size * growth + 2 * texts + 64
+        clean = size * growth + 2 * texts + 160
         words = clean // 2 + texts
         slots = 4096
         while slots < 2 * row_words:
             slots *= 2
-        distinct = max(slots // 2, layout.LANES * layout.LANE_WORDS) + 1
         self.limits = (size, texts, references, row_words, growth)
         self.budget = np.array([size, texts], dtype=np.int64)
         self.arrays: tuple[Any, ...] = (
@@ -36,14 +33,16 @@ class WordScratch:
             np.empty(2 * texts + 2, dtype=np.int64),
             np.empty(texts + 1, dtype=np.int64),
             np.empty(texts + 1, dtype=np.int64),
+            np.empty(texts + 1, dtype=np.int64),
             np.empty(4, dtype=np.int64),
-            np.empty(slots, dtype=np.int32),
-            np.empty(distinct, dtype=np.int64),
-            np.empty(distinct, dtype=np.uint64),
-            np.zeros(distinct, dtype=np.int64),
-            np.empty(distinct, dtype=np.int64),
+            np.empty(slots, dtype=np.uint64),
+            np.empty(slots, dtype=np.int64),
+            np.empty(slots, dtype=np.uint64),
+            np.empty(slots, dtype=np.int64),
+            np.empty(slots, dtype=np.int64),
             np.empty(references + 1, dtype=np.int64),
-            *(np.empty(references + 1, dtype=np.float64) for _ in range(4)),
+            np.empty(references + 1, dtype=np.float64),
+            np.empty(references + 1, dtype=np.float64),
             np.empty(references + 1, dtype=np.int64),
         )
 

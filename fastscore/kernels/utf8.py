@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastscore.kernels.jit import inner
+from fastscore.kernels.jit import inlined
 
 __all__ = ["decode", "encode"]
 
 
-@inner
+@inlined
 def decode(data: Any, at: int, end: int) -> Any:
     """The code point that starts at `at`, and its length in bytes; length 0 where the bytes are not valid UTF-8."""
     first = int(data[at])
@@ -33,7 +33,7 @@ def decode(data: Any, at: int, end: int) -> Any:
     return point, length
 
 
-@inner
+@inlined
 def encode(out: Any, at: int, point: int) -> int:
     """Write a code point; the position after it."""
     if point < 0x80:

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastscore.kernels.bits import load64
 from fastscore.kernels.clean import clean_text
 from fastscore.kernels.compare import combine, score_pair
 from fastscore.kernels.cut import cut_words
-from fastscore.kernels.jit import inner, kernel
+from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.layout import (
     LANE_WORDS,
     LANES,
     RULE_CANNOT_ANSWER,
+    RULE_EMPTY_AGREES,
+    RULE_FIRST,
+    RULE_LEAVE_ONE_OUT,
     RULE_NON_EMPTY,
     RULE_VERBATIM,
+    RULE_YES_NO,
     STATUS_NO_REFERENCES,
     STATUS_OK,
 )
-from fastscore.kernels.overlap import build_lanes, clear_table, count_lanes, count_shared, insert_word
+from fastscore.kernels.overlap import build_lanes, clear_slots, count_lanes, count_one_by_one, table_mask
+from fastscore.kernels.wide import ALL_BITS, equal64, lowest_bits
 
 __all__ = ["measure_rows", "same_bytes", "score_rows"]
 
@@ -42,16 +46,16 @@ def measure_rows(p_starts: Any, p_ends: Any, r_starts: Any, r_ends: Any, l_start
         most[2] = max(most[2], l_ends[row] - l_starts[row])
 
 
-@inner
+@inlined
 def same_bytes(a: Any, at: int, a_end: int, b: Any, other: int, b_end: int) -> bool:
     """Whether ``a[at:a_end]`` and ``b[other:b_end]`` are the same bytes."""
     if a_end - at != b_end - other:
         return False
-    while at + 8 <= a_end:
-        if load64(a, at) != load64(b, other):
+    while at < a_end and at + 64 <= a.size and other + 64 <= b.size:
+        if equal64(a, at, b, other) | ~lowest_bits(min(64, a_end - at)) != ALL_BITS:
             return False
-        at += 8
-        other += 8
+        at += 64
+        other += 64
     while at < a_end:
         if a[at] != b[other]:
             return False
@@ -60,14 +64,13 @@ def same_bytes(a: Any, at: int, a_end: int, b: Any, other: int, b_end: int) -> b
     return True
 
 
-@inner
-def _same_list(references: Any, row: int, before: int) -> bool:
-    """Whether two rows have reference lists of the same texts in the same order."""
-    data, starts, ends, _, l_starts, l_ends = references
-    low, other = l_starts[row], l_starts[before]
-    count = l_ends[row] - low
-    if count != l_ends[before] - other:
+@inlined
+def _same_list(data: Any, starts: Any, ends: Any, low: int, count: int, other: int, other_count: int) -> bool:
+    """Whether two lists hold the same texts in the same order."""
+    if count != other_count:
         return False
+    if low == other:
+        return True
     for k in range(count):
         if not same_bytes(data, starts[low + k], ends[low + k], data, starts[other + k], ends[other + k]):
             return False
@@ -75,204 +78,187 @@ def _same_list(references: Any, row: int, before: int) -> bool:
 
 
 @inner
-def _plan_block(predictions: Any, references: Any, low: int, high: int, budget: Any, lists: Any, status: Any) -> int:
-    """Say for each row of the next block which row's reference list stands for its own; the row after the block."""
-    _, p_starts, p_ends, _ = predictions
-    _, r_starts, r_ends, _, l_starts, l_ends = references
+def _plan_block(
+    p_starts: Any, p_ends: Any, r_data: Any, r_starts: Any, r_ends: Any, l_starts: Any, l_ends: Any,
+    low: int, high: int, budget: Any, status: Any, list_texts: Any, p_chosen: Any, r_chosen: Any,
+) -> Any:  # fmt: skip
+    """Choose the texts of the next block: the row after it, and how many reference texts it has.
+
+    ``list_texts[i]`` is the first of the texts that stand for row i's list; `r_chosen` says which texts those are.
+    """
     size, texts = 0, 0
     row = low
     while row < high:
-        more = 0
-        if status[row] == STATUS_OK:
-            more = p_ends[row] - p_starts[row]
-        repeated = row > low and _same_list(references, row, row - 1)
+        first, last = l_starts[row], l_ends[row]
+        more = p_ends[row] - p_starts[row]
+        repeated = False
+        if row > low:
+            before = l_starts[row - 1]
+            repeated = _same_list(r_data, r_starts, r_ends, first, last - first, before, l_ends[row - 1] - before)
         fresh = 0
         if not repeated:
-            fresh = l_ends[row] - l_starts[row]
-            for text in range(l_starts[row], l_ends[row]):
+            fresh = last - first
+            for text in range(first, last):
                 more += r_ends[text] - r_starts[text]
-        if row > low and (size + more > budget[0] or texts + 1 + fresh > budget[1]):
+        if row > low and (size + more > budget[0] or row - low + texts + 1 + fresh > budget[1]):
             break
         size += more
-        texts += 1 + fresh
-        lists[row - low] = lists[row - 1 - low] if repeated else row
+        p_chosen[row - low] = row if status[row] == STATUS_OK else -1
+        if repeated:
+            list_texts[row - low] = list_texts[row - low - 1]
+        else:
+            list_texts[row - low] = texts
+            for text in range(first, last):
+                r_chosen[texts] = text
+                texts += 1
         row += 1
-    return row
+    return row, texts
 
 
 @inner
-def _prepare_block(predictions: Any, references: Any, low: int, stop: int, form: Any, scratch: Any, status: Any) -> int:
-    """Clean and cut the block's texts, predictions first; -1, or the row whose text is not valid UTF-8.
-
-    Text t's words are ``firsts[t]`` to ``firsts[t + 1]``; `list_texts` gives each row its list's first text.
-    """
-    p_data, p_starts, p_ends, _ = predictions
-    r_data, r_starts, r_ends, _, l_starts, l_ends = references
-    clean, keys, starts, firsts, bounds, lists, list_texts, state = scratch[:8]
-    at, text = 0, 0
-    for row in range(low, stop):
-        bounds[2 * text] = at
-        end = at
-        if status[row] == STATUS_OK:
-            end = clean_text(p_data, p_starts[row], p_ends[row], clean, at, state, form)
-            if end < 0:
-                return row
-        bounds[2 * text + 1] = end
-        text += 1
-        at = end + 1
-    for row in range(low, stop):
-        if lists[row - low] != row:
-            list_texts[row - low] = list_texts[row - 1 - low]
-            continue
-        list_texts[row - low] = text
-        for reference in range(l_starts[row], l_ends[row]):
-            end = clean_text(r_data, r_starts[reference], r_ends[reference], clean, at, state, form)
-            if end < 0:
-                return row
-            bounds[2 * text] = at
-            bounds[2 * text + 1] = end
-            text += 1
-            at = end + 1
-    count = 0
-    for k in range(text):
-        firsts[k] = count
-        count = cut_words(clean, bounds[2 * k], bounds[2 * k + 1], keys, starts, count, form[3])
-    firsts[text] = count
-    return -1
+def _clean_texts(
+    data: Any, starts: Any, ends: Any, chosen: Any, count: int, clean: Any, at: int, bounds: Any, text: int, state: Any,
+    table: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
+) -> int:  # fmt: skip
+    """Clean the chosen texts one behind the other as block texts from `text` on; the position after, or -1 - k for a bad one."""
+    for k in range(count):
+        place = 2 * (text + k)
+        bounds[place] = at
+        source = chosen[k]
+        if source < 0:
+            clean[at] = 0x20
+        else:
+            start, end = starts[source], ends[source]
+            at = clean_text(data, start, end, clean, at, state, table, blocks, entries, edge_articles, options, longer)
+            if at < 0:
+                return -1 - k
+        bounds[place + 1] = at
+        at += 1
+    return at
 
 
 @inner
-def _table_mask(words: int) -> int:
-    """One less than the slots for so many words: a power of two, at least twice as many."""
-    slots = 16
-    while slots < 2 * words:
-        slots *= 2
-    return slots - 1
+def _cut_texts(clean: Any, bounds: Any, count: int, keys: Any, starts: Any, firsts: Any, articles: Any) -> None:
+    """Cut all texts of a block: text t's words are ``firsts[t]`` to ``firsts[t + 1]``."""
+    words = 0
+    for text in range(count):
+        firsts[text] = words
+        words = cut_words(clean, bounds[2 * text], bounds[2 * text + 1], keys, starts, words, articles)
+    firsts[count] = words
 
 
 @inner
-def _count_one_by_one(p: int, text: int, n: int, mask: int, shared: Any, scratch: Any) -> None:
-    """Fill ``shared[k]`` with the words that prediction `p` shares with reference text ``text + k``, for any sizes."""
-    clean, keys, starts, firsts = scratch[:4]
-    table, words, used, counts = scratch[8], scratch[9], scratch[11], scratch[12]
-    clear_table(table, mask)
-    distinct = 0
-    for word in range(firsts[p], firsts[p + 1]):
-        number, more = insert_word(clean, word, table, mask, words, distinct, keys, starts)
-        if more > distinct:
-            counts[number] = 0
-            used[number] = 0
-            distinct = more
-        counts[number] += 1
-    for k in range(n):
-        shared[k] = count_shared(clean, firsts[text + k], firsts[text + k + 1], table, mask, words, counts, used, keys, starts)
-    for number in range(distinct):
-        used[number] = 0
-
-
-@inner
-def _score_block(predictions: Any, references: Any, low: int, stop: int, rules: Any, scratch: Any, out: Any) -> None:
-    """Compare each row of a prepared block with its references and fill the row's scores."""
-    _, _, _, _, l_starts, l_ends = references
-    clean, keys, starts, firsts, _, _, list_texts, _, table, words, lanes, used, _, shared = scratch[:14]
-    status = out[0]
+def _score_block(
+    p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
+    rules: Any, low: int, stop: int, list_texts: Any,
+    status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
+    clean: Any, keys: Any, starts: Any, firsts: Any, slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, slot_used: Any,
+    shared: Any, matches: Any, f1s: Any, places: Any,
+) -> None:  # fmt: skip
+    """Compare each row of a prepared block with its references, combine, and fill the row's scores."""
+    empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
+    verbatim, non_empty, whole = rules[RULE_VERBATIM], rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER]
     mask, built = 0, -1
     for row in range(low, stop):
         if status[row] != STATUS_OK:
             continue
         n = l_ends[row] - l_starts[row]
-        if n == 0 and not rules[RULE_NON_EMPTY]:
+        if n == 0 and not non_empty:
             status[row] = STATUS_NO_REFERENCES
             continue
         p = row - low
-        text = list_texts[p]
-        in_lanes = n <= LANES
-        for k in range(n):
-            in_lanes = in_lanes and firsts[text + k + 1] - firsts[text + k] <= LANE_WORDS
-        if in_lanes:
+        text = list_texts[p] + (stop - low)
+        words = firsts[text + n] - firsts[text]
+        if n <= LANES and words <= LANE_WORDS:
             if built != text:
-                mask = _table_mask(firsts[text + n] - firsts[text])
-                clear_table(table, mask)
-                build_lanes(clean, firsts, text, text + n, table, mask, words, lanes, keys, starts)
+                mask = table_mask(words)
+                clear_slots(slot_keys, mask)
+                build_lanes(clean, keys, starts, firsts, text, text + n, slot_keys, slot_starts, slot_lanes, slot_stamps, mask)
                 built = text
-            packed = count_lanes(clean, firsts[p], firsts[p + 1], table, mask, words, lanes, used, keys, starts)
+            packed = count_lanes(
+                clean, keys, starts, firsts[p], firsts[p + 1], row, slot_keys, slot_starts, slot_lanes, slot_stamps, slot_used, mask
+            )
             for k in range(n):
                 shared[k] = (packed >> (8 * k)) & 255
         else:
             built = -1
-            _count_one_by_one(p, text, n, _table_mask(firsts[p + 1] - firsts[p]), shared, scratch)
-        _score_row(predictions, references, row, p, text, n, rules, scratch, out)
-
-
-@inner
-def _score_row(predictions: Any, references: Any, row: int, p: int, text: int, n: int, rules: Any, scratch: Any, out: Any) -> None:
-    """Score the row's pairs, whose shared words are counted, combine them and write the row."""
-    p_data, p_starts, p_ends, p_whole = predictions
-    r_data, r_starts, r_ends, r_whole, l_starts, _ = references
-    clean, keys, starts, firsts = scratch[:4]
-    shared, matches, f1s, precisions, recalls, places = scratch[13:19]
-    _, exact_match, f1, precision, recall, best_reference = out
-    p_first = firsts[p]
-    p_count = firsts[p + 1] - p_first
-    used = 0
-    for k in range(n):
-        r_first = firsts[text + k]
-        r_count = firsts[text + k + 1] - r_first
-        if r_count == 0 and rules[RULE_NON_EMPTY]:
-            continue
-        match, value, p_value, r_value = score_pair(clean, shared[k], p_first, p_count, r_first, r_count, keys, starts, rules)
-        reference = l_starts[row] + k
-        if rules[RULE_VERBATIM]:
-            match = 0.0
-            if same_bytes(p_data, p_starts[row], p_ends[row], r_data, r_starts[reference], r_ends[reference]):
-                match = 1.0
-        if rules[RULE_CANNOT_ANSWER] and r_whole[reference]:
-            match = 1.0 if p_whole[row] else 0.0
-            value, p_value, r_value = match, match, match
-        matches[used], f1s[used], precisions[used], recalls[used], places[used] = match, value, p_value, r_value, k
-        used += 1
-    if used == 0:
-        match, value, p_value, r_value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, starts, rules)
-        matches[0], f1s[0], precisions[0], recalls[0], places[0] = match, value, p_value, r_value, 0 if n else -1
-        used = 1
-    match, value, best = combine(matches, f1s, used, rules)
-    exact_match[row], f1[row] = match, value
-    precision[row], recall[row] = precisions[best], recalls[best]
-    best_reference[row] = places[best]
+            count_one_by_one(clean, keys, starts, firsts, p, text, n, shared, slot_keys, slot_starts, slot_lanes, slot_stamps, slot_used)
+        p_first = firsts[p]
+        p_count = firsts[p + 1] - p_first
+        used = 0
+        for k in range(n):
+            r_first = firsts[text + k]
+            r_count = firsts[text + k + 1] - r_first
+            if non_empty and r_count == 0:
+                continue
+            match, value = score_pair(clean, shared[k], p_first, p_count, r_first, r_count, keys, starts, empty_agrees, yes_no)
+            if verbatim or whole:
+                reference = l_starts[row] + k
+                if verbatim:
+                    same = same_bytes(p_data, p_starts[row], p_ends[row], r_data, r_starts[reference], r_ends[reference])
+                    match = 1.0 if same else 0.0
+                if whole and r_whole[reference]:
+                    match = 1.0 if p_whole[row] else 0.0
+                    value = match
+            matches[used], f1s[used], places[used] = match, value, k
+            used += 1
+        if used == 0:
+            match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, starts, empty_agrees, yes_no)
+            matches[0], f1s[0], places[0] = match, value, 0 if n else -1
+            used = 1
+        if rules[RULE_FIRST]:
+            used = 1
+        match, value, best = combine(matches, f1s, used, leave_one_out)
+        place = places[best]
+        p_value, r_value = f1s[best], f1s[best]
+        if 0.0 < p_value < 1.0:
+            p_value = shared[place] / p_count
+            r_value = shared[place] / (firsts[text + place + 1] - firsts[text + place])
+        exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = match, value, p_value, r_value, place
 
 
 @kernel(
     f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, "
     "uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
-    "uint8[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
-    "int32[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], "
-    "float64[::1], float64[::1], float64[::1], float64[::1], int64[::1])"
+    "uint8[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
+    "uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], "
+    "int64[::1], float64[::1], float64[::1], int64[::1])"
 )
 def score_rows(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
-    bytes_: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
+    table: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
-    clean: Any, keys: Any, starts: Any, firsts: Any, bounds: Any, lists: Any, list_texts: Any, state: Any,
-    table: Any, words: Any, lanes: Any, used: Any, counts: Any, shared: Any,
-    matches: Any, f1s: Any, precisions: Any, recalls: Any, places: Any,
+    clean: Any, keys: Any, starts: Any, firsts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any,
+    slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, slot_used: Any,
+    shared: Any, matches: Any, f1s: Any, places: Any,
 ) -> int:  # fmt: skip
-    """Score rows `low` to `high`; -1, or the row whose text is not valid UTF-8."""
-    predictions = (p_data, p_starts, p_ends, p_whole)
-    references = (r_data, r_starts, r_ends, r_whole, l_starts, l_ends)
-    form = (bytes_, blocks, entries, articles, edge_articles, options, longer)
-    out = (status, exact_match, f1, precision, recall, best_reference)
-    scratch = (
-        clean, keys, starts, firsts, bounds, lists, list_texts, state, table, words, lanes, used, counts,
-        shared, matches, f1s, precisions, recalls, places,
-    )  # fmt: skip
+    """Score rows `low` to `high`; -1, or the row that holds a text that is not valid UTF-8."""
     row = low
     while row < high:
-        stop = _plan_block(predictions, references, row, high, budget, lists, status)
-        bad = _prepare_block(predictions, references, row, stop, form, scratch, status)
-        if bad >= 0:
+        stop, texts = _plan_block(
+            p_starts, p_ends, r_data, r_starts, r_ends, l_starts, l_ends, row, high, budget, status, list_texts, p_chosen, r_chosen
+        )
+        rows = stop - row
+        at = _clean_texts(
+            p_data, p_starts, p_ends, p_chosen, rows, clean, 0, bounds, 0, state, table, blocks, entries, edge_articles, options, longer
+        )
+        if at < 0:
+            return row - at - 1
+        at = _clean_texts(
+            r_data, r_starts, r_ends, r_chosen, texts, clean, at, bounds, rows, state, table, blocks, entries, edge_articles, options, longer
+        )
+        if at < 0:
+            bad = row
+            while l_ends[bad] <= r_chosen[-at - 1] or l_starts[bad] > r_chosen[-at - 1]:
+                bad += 1
             return bad
-        _score_block(predictions, references, row, stop, rules, scratch, out)
+        _cut_texts(clean, bounds, rows + texts, keys, starts, firsts, articles)
+        _score_block(
+            p_data, p_starts, p_ends, p_whole, r_data, r_starts, r_ends, r_whole, l_starts, l_ends, rules, row, stop, list_texts,
+            status, exact_match, f1, precision, recall, best_reference,
+            clean, keys, starts, firsts, slot_keys, slot_starts, slot_lanes, slot_stamps, slot_used, shared, matches, f1s, places,
+        )  # fmt: skip
         row = stop
     return -1

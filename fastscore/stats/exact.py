@@ -37,7 +37,9 @@ def split(values: NDArray[np.float64], metric: str = "value") -> NDArray[np.int6
             "Give null where an item has no score."
         )
     if values.size and float(np.abs(values).max()) * values.size >= _TOTAL_LIMIT:
-        raise DataError(f"{metric}: the sum of the values may not reach 2**38, the largest is {np.abs(values).max():g}. Rescale it.")
+        raise DataError(
+            f"{metric}: the sum of the values may not reach 2**38, the largest is {np.abs(values).max():g}. Rescale it."
+        )
     limbs = np.empty((values.size, LIMBS), np.int64)
     rest = values.astype(np.float64)
     for place in range(LIMBS):

@@ -107,7 +107,9 @@ def interval(
     units = table if isinstance(table, Units) else Units.from_table(table, metric, cluster=cluster)
     if units.by or units.metric != metric:
         raise UsageError(f"units: those of metric {metric!r} without groups are allowed, got {units.metric!r} by {units.by}.")
-    return _as_intervals(units, method, level, seed, draws)[0]
+    check_method(method, level, seed, draws)
+    found = estimate(units.cells(), method, level, seed, draws, metric=metric, clustered=bool(units.cluster))
+    return as_interval(found, 0, units, method, level, seed, draws)
 
 
 def mean_interval(
@@ -135,7 +137,9 @@ def mean_interval(
         columns[f"cluster of {metric}"] = np.asarray(clusters)
     shapes = {np.shape(column) for column in columns.values()}
     if len(shapes) > 1 or values.ndim != 1:
-        raise UsageError(f"values and clusters: arrays of one dimension and equal length are allowed, got shapes {sorted(shapes)}.")
+        raise UsageError(
+            f"values and clusters: arrays of one dimension and equal length are allowed, got shapes {sorted(shapes)}."
+        )
     found = interval(pl.DataFrame(columns), metric, list(columns)[1:], method, level=level, seed=seed, draws=draws)
     return dataclasses.replace(found, cluster=() if clusters is None else ("clusters",))
 
@@ -159,7 +163,7 @@ def intervals(
     fine); ``bootstrap`` draws group by group, each from the seed, so a group's bits do not depend on the others.
     The rest is as in `interval`.
     """
-    _check(method, level, seed, draws)
+    check_method(method, level, seed, draws)
     names = names_of(by)
     taken = {"metric", "n", "left_out", "clusters", "mean", "standard_error", "low", "high", "warning"} & set(names)
     if taken or not names:
@@ -173,10 +177,10 @@ def intervals(
             name: pl.Series(values).fill_nan(None)
             for name, values in (("mean", found.mean), ("standard_error", found.error), ("low", found.low), ("high", found.high))
         }
-        few = np.flatnonzero((found.n > 0) & (found.clusters < FEW_CLUSTERS)) if method != "wilson" else []
+        few = np.flatnonzero((found.n > 0) & (found.clusters < FEW_CLUSTERS) & (method != "wilson"))
         warnings: list[str | None] = [None] * len(found.n)
         for group in few:
-            warnings[group] = _warning(int(found.clusters[group]), names_of(cluster))
+            warnings[group] = few_clusters_warning(int(found.clusters[group]), names_of(cluster))
         parts.append(
             cells.groups.with_columns(
                 metric=pl.lit(metric),
@@ -214,25 +218,33 @@ def estimate(
     if method == "wilson":
         if clustered or not np.isin(cells.sums[cells.units > 0], (0.0, 1.0)).all():
             reason = "clusters" if clustered else "values between 0 and 1"
-            raise UsageError(f"method 'wilson' is for proportions of single rows, {metric!r} has {reason}: take 'clustered' or 'bootstrap'.")
+            raise UsageError(
+                f"method 'wilson' is for proportions of single rows, {metric!r} has {reason}: take 'clustered' or 'bootstrap'."
+            )
         error = np.sqrt(mean * (1 - mean) / np.where(n > 0, n, 1))
         low, high = _wilson(mean, n, level)
     elif method == "clustered":
-        reach = _t_quantile((1 + level) / 2, units - 1) * error
+        reach = t_quantile((1 + level) / 2, units - 1) * error
         low, high = mean - reach, mean + reach
-    else:
+    found = Estimates(n, units, cells.missing, mean, error, low, high, residuals)
+    if method == "bootstrap":
         for group in np.flatnonzero(units > 1):
-            part = slice(int(cells.starts[group]), int(cells.ends[group]))
-            kept = cells.units[part] > 0
-            drawn = bootstrap_means(
-                residuals[part][kept], cells.counts[part][kept], cells.units[part][kept], float(mean[group]), seed=seed, draws=draws
-            )
+            drawn = drawn_means(cells, found, int(group), seed, draws)
             error[group] = drawn.std(ddof=1)
             low[group], high[group] = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return Estimates(n, units, cells.missing, mean, error, low, high, residuals)
+    return found
 
 
-def _check(method: str, level: float, seed: int, draws: int) -> None:
+def drawn_means(cells: Cells, found: Estimates, group: int, seed: int, draws: int) -> NDArray[np.float64]:
+    """Bootstrap the mean of one group that has at least one unit: shape (draws,)."""
+    part = slice(int(cells.starts[group]), int(cells.ends[group]))
+    kept = cells.units[part] > 0
+    columns = (found.residuals[part][kept], cells.counts[part][kept], cells.units[part][kept])
+    return bootstrap_means(*columns, float(found.mean[group]), seed=seed, draws=draws)
+
+
+def check_method(method: str, level: float, seed: int, draws: int) -> None:
+    """Refuse a method, level, seed or number of draws that is not allowed with a `UsageError`."""
     if method not in METHODS:
         raise UsageError(f"method: {', '.join(map(repr, METHODS))} are allowed, got {method!r}.")
     if not 0 < level < 1:
@@ -240,37 +252,35 @@ def _check(method: str, level: float, seed: int, draws: int) -> None:
     check_draws(seed, draws)
 
 
-def _as_intervals(units: Units, method: Method, level: float, seed: int, draws: int) -> list[Interval]:
-    """Return one `Interval` for each group of `units`, in ascending order of the groups."""
-    _check(method, level, seed, draws)
-    found = estimate(units.cells(), method, level, seed, draws, metric=units.metric, clustered=bool(units.cluster))
+def as_interval(found: Estimates, group: int, units: Units, method: str, level: float, seed: int, draws: int) -> Interval:
+    """Return one group's numbers of `found` as an `Interval`; seed and draws go in where the method draws."""
     drawn = method == "bootstrap"
-    return [
-        Interval(
-            metric=units.metric,
-            n=int(found.n[group]),
-            left_out=int(found.missing[group]),
-            clusters=int(found.clusters[group]),
-            mean=_number(found.mean[group]),
-            standard_error=_number(found.error[group]),
-            low=_number(found.low[group]),
-            high=_number(found.high[group]),
-            level=level,
-            method=method,
-            cluster=units.cluster,
-            seed=seed if drawn else None,
-            draws=draws if drawn else None,
-            warning=_warning(int(found.clusters[group]), units.cluster) if method != "wilson" else None,
-        )
-        for group in range(len(found.n))
-    ]
+    clusters = int(found.clusters[group])
+    return Interval(
+        metric=units.metric,
+        n=int(found.n[group]),
+        left_out=int(found.missing[group]),
+        clusters=clusters,
+        mean=number(found.mean[group]),
+        standard_error=number(found.error[group]),
+        low=number(found.low[group]),
+        high=number(found.high[group]),
+        level=level,
+        method=method,
+        cluster=units.cluster,
+        seed=seed if drawn else None,
+        draws=draws if drawn else None,
+        warning=few_clusters_warning(clusters, units.cluster) if method != "wilson" else None,
+    )
 
 
-def _number(value: np.float64) -> float | None:
+def number(value: np.float64) -> float | None:
+    """Return a float, or None for NaN."""
     return None if np.isnan(value) else float(value)
 
 
-def _warning(clusters: int, names: Sequence[str]) -> str | None:
+def few_clusters_warning(clusters: int, names: Sequence[str]) -> str | None:
+    """Return what to say of an interval from fewer than `FEW_CLUSTERS` units, or None."""
     if clusters == 0 or clusters >= FEW_CLUSTERS:
         return None
     what = f"clusters ({', '.join(names)})" if names else "rows"
@@ -279,7 +289,7 @@ def _warning(clusters: int, names: Sequence[str]) -> str | None:
     return f"only {clusters} {what}, fewer than {FEW_CLUSTERS}: the interval may be too narrow"
 
 
-def _t_quantile(chance: float, freedom: NDArray[np.int64]) -> NDArray[np.float64]:
+def t_quantile(chance: float, freedom: NDArray[np.int64]) -> NDArray[np.float64]:
     """Quantiles of Student's t, one for each number of degrees of freedom; NaN where that is below 1."""
     from scipy.special import stdtrit
 
@@ -290,9 +300,7 @@ def _t_quantile(chance: float, freedom: NDArray[np.int64]) -> NDArray[np.float64
     return np.asarray(quantiles[place], np.float64)
 
 
-def _wilson(
-    share: NDArray[np.float64], n: NDArray[np.int64], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _wilson(share: NDArray[np.float64], n: NDArray[np.int64], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Wilson's score interval of a proportion (Wilson 1927), without continuity correction; NaN where n is 0."""
     from scipy.special import ndtri
 

@@ -66,7 +66,9 @@ def as_frame(table: Any, metrics: Sequence[str], labels: Sequence[str], *, where
         if kind in (pl.Categorical, pl.Enum, pl.Null):
             frame = frame.with_columns(pl.col(name).cast(pl.String))
         elif kind.is_nested() or kind in (pl.Binary, pl.Object):
-            raise ColumnTypeError(f"{where}: column {name!r} is to tell rows apart, so text, numbers or dates are allowed, not {kind}.")
+            raise ColumnTypeError(
+                f"{where}: column {name!r} is to tell rows apart, so text, numbers or dates are allowed, not {kind}."
+            )
     return frame
 
 
@@ -224,7 +226,14 @@ def _with_limbs(frame: pl.DataFrame, limbs: NDArray[np.int64]) -> pl.DataFrame:
 def _grouped(frame: pl.DataFrame, labels: list[str], *, clustered: bool) -> pl.DataFrame:
     if clustered:
         sums = pl.col("count", "missing", *_SUMS).sum()
-        return frame.group_by(labels).agg(sums).with_columns(units=pl.lit(1, pl.Int64)).select(*labels, "count", "units", "missing", *_SUMS)
-    return frame.group_by([*labels, *_SUMS, "count"]).agg(pl.col("units", "missing").sum()).select(
-        *labels, "count", "units", "missing", *_SUMS
+        return (
+            frame.group_by(labels)
+            .agg(sums)
+            .with_columns(units=pl.lit(1, pl.Int64))
+            .select(*labels, "count", "units", "missing", *_SUMS)
+        )
+    return (
+        frame.group_by([*labels, *_SUMS, "count"])
+        .agg(pl.col("units", "missing").sum())
+        .select(*labels, "count", "units", "missing", *_SUMS)
     )

@@ -56,7 +56,7 @@ def normalized(column: TextColumn, recipe: Recipe, name: str) -> TextColumn:
     sizes = column.ends - column.starts
     longest = int(sizes.max()) if sizes.size else 0
     growth = 6 if recipe.words != "whitespace" else 3
-    clean = np.empty(longest * growth + 64, dtype=np.uint8)
+    clean = np.empty(longest * growth + 160, dtype=np.uint8)
     out = np.empty(int(sizes.sum()) * growth + 64, dtype=np.uint8)
     offsets = np.zeros(sizes.size + 1, dtype=np.int64)
     keys = np.empty(clean.size // 2 + 1, dtype=np.uint64)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastscore.kernels import layout
+from fastscore.kernels import layout, wide
 from fastscore.recipes import ARTICLES, Recipe
 from fastscore.text import unicode_facts as facts
 
@@ -41,7 +41,7 @@ class NormalForm(NamedTuple):
     edge_articles
         uint64[k]: the same, for words that touch a character that is kept but is no word character.
     options
-        int64[5]: `layout.OPTION_*`.
+        int64[9]: `layout.OPTION_*`.
     longer
         uint32[m * 4]: for code points with an image of several: how many, then their entries.
     """
@@ -118,9 +118,11 @@ def _build(
     options[layout.OPTION_RUN_TO_SPACE] = articles_to_space
     options[layout.OPTION_EDGES] = bool(article_keys.size) and drop_words
     options[layout.OPTION_FIRST] = articles_first
+    bytes_ = _byte_table(table, careful=bool(options[layout.OPTION_RUNS]), edges=bool(options[layout.OPTION_EDGES]))
+    _settle_wide_path(options, bytes_)
     blocks, entries = _two_levels(table)
     return NormalForm(
-        _byte_table(table, careful=bool(options[layout.OPTION_RUNS]), edges=bool(options[layout.OPTION_EDGES])),
+        bytes_,
         blocks,
         entries,
         article_keys if drop_words else article_keys[:0],
@@ -187,6 +189,25 @@ def _byte_table(table: Entries, *, careful: bool, edges: bool) -> npt.NDArray[np
             special = True
         out[byte] = image | (0 if kind == layout.DELETE else layout.BYTE_WRITTEN) | (layout.BYTE_CAREFUL if special else 0)
     return out
+
+
+def _settle_wide_path(options: npt.NDArray[np.int64], bytes_: npt.NDArray[np.uint16]) -> None:
+    """Let 64 bytes be cleaned at once where that writes just what the byte table says for printable ASCII and white space."""
+    source = np.array([*range(0x20, 0x7F), *range(0x09, 0x0E), *range(0x1C, 0x20)], dtype=np.uint8)
+    source = np.pad(source, (0, 192 - source.size), constant_values=0x20)
+    for lower in (0, 32):
+        for deleted, blanked in ((0, 0), (255, 0), (0, 255)):
+            same = True
+            for at in range(0, 192, 64):
+                out = np.zeros(64, dtype=np.uint8)
+                _, kept = wide.clean64(source, at, out, 0, lower, deleted, blanked)
+                entries = bytes_[source[at : at + 64]]
+                written = (entries & layout.BYTE_WRITTEN) != 0
+                same &= not (entries & layout.BYTE_CAREFUL).any() and int(kept) == sum(1 << int(k) for k in np.flatnonzero(written))
+                same &= bool(np.array_equal(out[: written.sum()], (entries & 0xFF).astype(np.uint8)[written]))
+            if same:
+                options[layout.OPTION_WIDE : layout.OPTIONS] = (1, lower, deleted, blanked)
+                return
 
 
 def _key(word: str) -> int:
