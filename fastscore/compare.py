@@ -7,6 +7,8 @@ on either side are left out and counted, and scores made by different rules are 
 from __future__ import annotations
 
 import dataclasses
+import sys
+import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -264,3 +266,13 @@ def _with_checked_keys(frame: pl.DataFrame, keys: Sequence[str], name: str) -> p
             "Name all the columns that make an item's key."
         )
     return frame
+
+
+class _CallableModule(types.ModuleType):
+    """This module bears its function's name, so ``fastscore.compare(a, b)`` has to work whichever of the two was imported."""
+
+    def __call__(self, *args: Any, **options: Any) -> Comparison:
+        return compare(*args, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -1,9 +1,9 @@
 """Word overlap: how many words a prediction shares with each reference, counted as multisets.
 
-Words stand in an open-addressed table of arrays (key, start, and two numbers a slot). Up to eight references of up to 255
-words share one table, which counts each word in every reference at once, a byte for each; a prediction then looks each of its
-words up once. Longer lists use a table of the prediction's words. Both are linear in the words, and equal keys of long words
-are confirmed by their bytes.
+Words stand in an open-addressed table of four numbers a slot: the key's two, a count, and who last looked. Up to eight references
+of up to 255 words in all share one table, which counts each word in every reference at once, a byte for each; a prediction then
+looks each of its words up once. Longer lists use a table of the prediction's words. Both are linear in the words, and equal
+keys of long words are confirmed by their bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ __all__ = ["build_lanes", "clear_slots", "count_lanes", "count_one_by_one", "tab
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_SPREAD_TOO = np.uint64(0xC2B2AE3D27D4EB4F)
 _LANES = np.uint64(0x0101010101010101)
+_NOBODY = np.uint64(0xFFFFFFFFFFFFFFFF)
+# A slot's fourth number: whose turn it was, and in the low bits how often its word came up in that turn.
+_TURN = np.uint64(9)
+_TIMES = np.uint64(511)
 
 
 @inlined
@@ -33,108 +38,100 @@ def table_mask(words: int) -> int:
 
 
 @inlined
-def clear_slots(slot_keys: Any, mask: int) -> None:
-    """Empty the first ``mask + 1`` slots."""
-    for slot in range(mask + 1):
-        slot_keys[slot] = _ZERO
+def clear_slots(table: Any, mask: int) -> None:
+    """Empty the first ``mask + 1`` slots: no key, no count."""
+    for k in range(4 * (mask + 1)):
+        table[k] = _ZERO
 
 
 @inlined
-def _find(clean: Any, key: Any, start: int, slot_keys: Any, slot_starts: Any, mask: int) -> int:
-    """The slot of a word, or of the empty place where it would go."""
-    slot = np.int64((key * _SPREAD) >> np.uint64(32)) & mask
+def _find(clean: Any, low: Any, high: Any, start: int, table: Any, slot_starts: Any, mask: int) -> int:
+    """Four times the slot of a word, or of the empty place where it would go; the usual end of the search is one branch."""
+    slot = np.int64((low * _SPREAD ^ high * _SPREAD_TOO) >> np.uint64(32)) & mask
     while True:
-        found = slot_keys[slot]
-        if found == _ZERO:
-            return slot
-        if found == key and (key & LONG_WORD == _ZERO or same_word(clean, slot_starts[slot], start)):
-            return slot
+        at = 4 * slot
+        found = table[at + 1]
+        if min((table[at] ^ low) | (found ^ high), found) == _ZERO:
+            if high & LONG_WORD == _ZERO or found == _ZERO or same_word(clean, slot_starts[slot], start):
+                return at
         slot = (slot + 1) & mask
 
 
 @inlined
 def build_lanes(
-    clean: Any, keys: Any, starts: Any, firsts: Any, low: int, high: int,
-    slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, mask: int,
-) -> None:  # fmt: skip
+    clean: Any, keys: Any, starts: Any, firsts: Any, low: int, high: int, table: Any, slot_starts: Any, mask: int
+) -> None:
     """Enter the words of texts `low` to `high`, at most eight: a slot's lanes count its word, a byte for each text."""
     for text in range(low, high):
         one = _ONE << np.uint64(8 * (text - low))
         for word in range(firsts[text], firsts[text + 1]):
-            key = keys[word]
-            slot = _find(clean, key, starts[word], slot_keys, slot_starts, mask)
-            if slot_keys[slot] == _ZERO:
-                slot_keys[slot] = key
-                slot_starts[slot] = starts[word]
-                slot_lanes[slot] = one
-                slot_stamps[slot] = -1
-            else:
-                slot_lanes[slot] += one
+            key, more = keys[2 * word], keys[2 * word + 1]
+            at = _find(clean, key, more, starts[word], table, slot_starts, mask)
+            table[at] = key
+            table[at + 1] = more
+            table[at + 2] += one
+            table[at + 3] = _NOBODY
+            slot_starts[at >> 2] = starts[word]
 
 
 @inlined
 def count_lanes(
-    clean: Any, keys: Any, starts: Any, first: int, last: int, stamp: int,
-    slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, slot_used: Any, mask: int,
-) -> Any:  # fmt: skip
-    """Shared words of one prediction with every text in the table, a byte for each; `stamp` is another for each prediction."""
+    clean: Any, keys: Any, starts: Any, first: int, last: int, turn: int, table: Any, slot_starts: Any, mask: int
+) -> Any:
+    """Shared words of one prediction with every text in the table, a byte for each; `turn` is another for each prediction."""
     shared = _ZERO
+    mine = np.uint64(turn)
     for word in range(first, last):
-        key = keys[word]
-        slot = _find(clean, key, starts[word], slot_keys, slot_starts, mask)
-        if slot_keys[slot] == _ZERO:
-            continue
-        lanes = slot_lanes[slot]
-        seen = 1
-        if slot_stamps[slot] == stamp:
-            seen = slot_used[slot] + 1
-        slot_stamps[slot] = stamp
-        slot_used[slot] = seen
-        if seen == 1:
+        at = _find(clean, keys[2 * word], keys[2 * word + 1], starts[word], table, slot_starts, mask)
+        lanes = table[at + 2]
+        last_look = table[at + 3]
+        times = _ONE
+        if last_look >> _TURN == mine:
+            times = min((last_look & _TIMES) + _ONE, _TIMES)
+        table[at + 3] = mine << _TURN | times
+        if times == _ONE:
             low_bits = lanes & ~(_LANES << np.uint64(7))
-            shared += ((low_bits + (_LANES * np.uint64(127))) | lanes) >> np.uint64(7) & _LANES
+            shared += ((low_bits + _LANES * np.uint64(127)) | lanes) >> np.uint64(7) & _LANES
         else:
-            shared += _at_least(lanes, seen)
+            shared += _at_least(lanes, times)
     return shared
 
 
 @inner
-def _at_least(lanes: Any, seen: int) -> Any:
-    """A one in each byte whose count in `lanes` is at least `seen`."""
+def _at_least(lanes: Any, times: Any) -> Any:
+    """A one in each byte of `lanes` that is at least `times`."""
     enough = _ZERO
     for lane in range(8):
         shift = np.uint64(8 * lane)
-        if np.int64(lanes >> shift) & 255 >= seen:
+        if (lanes >> shift) & np.uint64(255) >= times:
             enough += _ONE << shift
     return enough
 
 
 @inner
 def count_one_by_one(
-    clean: Any, keys: Any, starts: Any, firsts: Any, p: int, text: int, n: int, shared: Any,
-    slot_keys: Any, slot_starts: Any, slot_counts: Any, slot_stamps: Any, slot_used: Any,
-) -> None:  # fmt: skip
+    clean: Any, keys: Any, starts: Any, firsts: Any, p: int, text: int, n: int, shared: Any, table: Any, slot_starts: Any, slot_used: Any
+) -> None:
     """Fill ``shared[k]`` with the words that prediction `p` shares with reference text ``text + k``, for any sizes."""
     mask = table_mask(firsts[p + 1] - firsts[p])
-    clear_slots(slot_keys, mask)
+    clear_slots(table, mask)
     for word in range(firsts[p], firsts[p + 1]):
-        slot = _find(clean, keys[word], starts[word], slot_keys, slot_starts, mask)
-        if slot_keys[slot] == _ZERO:
-            slot_keys[slot] = keys[word]
-            slot_starts[slot] = starts[word]
-            slot_counts[slot] = _ZERO
-            slot_stamps[slot] = -1
-        slot_counts[slot] += _ONE
+        key, more = keys[2 * word], keys[2 * word + 1]
+        at = _find(clean, key, more, starts[word], table, slot_starts, mask)
+        table[at] = key
+        table[at + 1] = more
+        table[at + 2] += _ONE
+        table[at + 3] = _NOBODY
+        slot_starts[at >> 2] = starts[word]
     for k in range(n):
         same = 0
         for word in range(firsts[text + k], firsts[text + k + 1]):
-            slot = _find(clean, keys[word], starts[word], slot_keys, slot_starts, mask)
-            if slot_keys[slot] == _ZERO:
+            at = _find(clean, keys[2 * word], keys[2 * word + 1], starts[word], table, slot_starts, mask)
+            if table[at + 1] == _ZERO:
                 continue
-            if slot_stamps[slot] != k:
-                slot_stamps[slot] = k
-                slot_used[slot] = 0
-            slot_used[slot] += 1
-            if slot_used[slot] <= np.int64(slot_counts[slot]):
+            used = slot_used[at >> 2] if table[at + 3] == np.uint64(k) else 0
+            table[at + 3] = np.uint64(k)
+            slot_used[at >> 2] = used + 1
+            if used < np.int64(table[at + 2]):
                 same += 1
         shared[k] = same

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from fastscore.kernels.compare import F1_TABLE_SIDE
 
 __all__ = ["WordScratch", "word_scratch"]
 
 _BLOCK_BYTES = 96 * 1024
 _BLOCK_TEXTS = 8 * 1024
 _local = threading.local()
+
+
+@cache
+def _f1_table() -> npt.NDArray[np.float64]:
+    """F1 by shared, predicted and expected words, each below the table's side, in the scripts' order of operations."""
+    side = np.arange(F1_TABLE_SIDE, dtype=np.float64)
+    shared, predicted, expected = side[:, None, None], side[None, :, None], side[None, None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision, recall = shared / predicted, shared / expected
+        f1 = (2 * precision * recall) / (precision + recall)
+    return np.where(shared > 0, f1, 0.0).ravel()
 
 
 class WordScratch:
@@ -27,7 +42,7 @@ class WordScratch:
         self.budget = np.array([size, texts], dtype=np.int64)
         self.arrays: tuple[Any, ...] = (
             np.empty(clean, dtype=np.uint8),
-            np.empty(words, dtype=np.uint64),
+            np.empty(2 * words, dtype=np.uint64),
             np.empty(words, dtype=np.int64),
             np.empty(texts + 2, dtype=np.int64),
             np.empty(2 * texts + 2, dtype=np.int64),
@@ -35,15 +50,14 @@ class WordScratch:
             np.empty(texts + 1, dtype=np.int64),
             np.empty(texts + 1, dtype=np.int64),
             np.empty(4, dtype=np.int64),
-            np.empty(slots, dtype=np.uint64),
-            np.empty(slots, dtype=np.int64),
-            np.empty(slots, dtype=np.uint64),
+            np.empty(4 * slots, dtype=np.uint64),
             np.empty(slots, dtype=np.int64),
             np.empty(slots, dtype=np.int64),
             np.empty(references + 1, dtype=np.int64),
             np.empty(references + 1, dtype=np.float64),
             np.empty(references + 1, dtype=np.float64),
             np.empty(references + 1, dtype=np.int64),
+            _f1_table(),
         )
 
     def serves(self, limits: tuple[int, ...]) -> bool:

@@ -69,8 +69,17 @@ def _same_list(data: Any, starts: Any, ends: Any, low: int, count: int, other: i
     """Whether two lists hold the same texts in the same order."""
     if count != other_count:
         return False
-    if low == other:
+    if low == other or count == 0:
         return True
+    unlike, gaps = 0, 0
+    for k in range(count):
+        unlike |= (ends[low + k] - starts[low + k]) ^ (ends[other + k] - starts[other + k])
+        if k + 1 < count:
+            gaps |= (ends[low + k] ^ starts[low + k + 1]) | (ends[other + k] ^ starts[other + k + 1])
+    if unlike != 0:
+        return False
+    if gaps == 0:
+        return same_bytes(data, starts[low], ends[low + count - 1], data, starts[other], ends[other + count - 1])
     for k in range(count):
         if not same_bytes(data, starts[low + k], ends[low + k], data, starts[other + k], ends[other + k]):
             return False
@@ -152,12 +161,13 @@ def _score_block(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
     rules: Any, low: int, stop: int, list_texts: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
-    clean: Any, keys: Any, starts: Any, firsts: Any, slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, slot_used: Any,
-    shared: Any, matches: Any, f1s: Any, places: Any,
+    clean: Any, keys: Any, starts: Any, firsts: Any, slots: Any, slot_starts: Any, slot_used: Any,
+    shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> None:  # fmt: skip
     """Compare each row of a prepared block with its references, combine, and fill the row's scores."""
     empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
     verbatim, non_empty, whole = rules[RULE_VERBATIM], rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER]
+    plain = not (verbatim or non_empty or whole)
     mask, built = 0, -1
     for row in range(low, stop):
         if status[row] != STATUS_OK:
@@ -172,17 +182,18 @@ def _score_block(
         if n <= LANES and words <= LANE_WORDS:
             if built != text:
                 mask = table_mask(words)
-                clear_slots(slot_keys, mask)
-                build_lanes(clean, keys, starts, firsts, text, text + n, slot_keys, slot_starts, slot_lanes, slot_stamps, mask)
+                clear_slots(slots, mask)
+                build_lanes(clean, keys, starts, firsts, text, text + n, slots, slot_starts, mask)
                 built = text
-            packed = count_lanes(
-                clean, keys, starts, firsts[p], firsts[p + 1], row, slot_keys, slot_starts, slot_lanes, slot_stamps, slot_used, mask
-            )
+            packed = count_lanes(clean, keys, starts, firsts[p], firsts[p + 1], row, slots, slot_starts, mask)
+            if packed == 0 and plain and firsts[p + 1] > firsts[p]:
+                exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = 0.0, 0.0, 0.0, 0.0, 0
+                continue
             for k in range(n):
                 shared[k] = (packed >> (8 * k)) & 255
         else:
             built = -1
-            count_one_by_one(clean, keys, starts, firsts, p, text, n, shared, slot_keys, slot_starts, slot_lanes, slot_stamps, slot_used)
+            count_one_by_one(clean, keys, starts, firsts, p, text, n, shared, slots, slot_starts, slot_used)
         p_first = firsts[p]
         p_count = firsts[p + 1] - p_first
         used = 0
@@ -191,7 +202,7 @@ def _score_block(
             r_count = firsts[text + k + 1] - r_first
             if non_empty and r_count == 0:
                 continue
-            match, value = score_pair(clean, shared[k], p_first, p_count, r_first, r_count, keys, starts, empty_agrees, yes_no)
+            match, value = score_pair(clean, shared[k], p_first, p_count, r_first, r_count, keys, starts, f1_table, empty_agrees, yes_no)
             if verbatim or whole:
                 reference = l_starts[row] + k
                 if verbatim:
@@ -203,7 +214,7 @@ def _score_block(
             matches[used], f1s[used], places[used] = match, value, k
             used += 1
         if used == 0:
-            match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, starts, empty_agrees, yes_no)
+            match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, starts, f1_table, empty_agrees, yes_no)
             matches[0], f1s[0], places[0] = match, value, 0 if n else -1
             used = 1
         if rules[RULE_FIRST]:
@@ -222,8 +233,7 @@ def _score_block(
     "uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
     "uint8[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
-    "uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], "
-    "int64[::1], float64[::1], float64[::1], int64[::1])"
+    "uint64[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1])"
 )
 def score_rows(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
@@ -231,8 +241,7 @@ def score_rows(
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, starts: Any, firsts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any,
-    slot_keys: Any, slot_starts: Any, slot_lanes: Any, slot_stamps: Any, slot_used: Any,
-    shared: Any, matches: Any, f1s: Any, places: Any,
+    slots: Any, slot_starts: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> int:  # fmt: skip
     """Score rows `low` to `high`; -1, or the row that holds a text that is not valid UTF-8."""
     row = low
@@ -258,7 +267,7 @@ def score_rows(
         _score_block(
             p_data, p_starts, p_ends, p_whole, r_data, r_starts, r_ends, r_whole, l_starts, l_ends, rules, row, stop, list_texts,
             status, exact_match, f1, precision, recall, best_reference,
-            clean, keys, starts, firsts, slot_keys, slot_starts, slot_lanes, slot_stamps, slot_used, shared, matches, f1s, places,
+            clean, keys, starts, firsts, slots, slot_starts, slot_used, shared, matches, f1s, places, f1_table,
         )  # fmt: skip
         row = stop
     return -1

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fastscore.kernels import layout
 from fastscore.kernels.columns import equal_to, first_lines
 from fastscore.kernels.scratch import word_scratch
+from fastscore.kernels.tags import last_tag
 from fastscore.kernels.threads import run_in_threads
 from fastscore.kernels.words import measure_rows, score_rows
 from fastscore.metrics.contains import contained
@@ -27,6 +28,8 @@ from fastscore.text.tables import normal_form
 __all__ = ["WordScores", "narrowed", "rules_of", "score_words"]
 
 _CANNOT_ANSWER = np.frombuffer(b"CANNOTANSWER", dtype=np.uint8)
+_OPENING = np.frombuffer(b"<answer>", dtype=np.uint8)
+_CLOSING = np.frombuffer(b"</answer>", dtype=np.uint8)
 _NO_FLAGS = np.zeros(0, dtype=np.uint8)
 Floats = npt.NDArray[np.float64]
 
@@ -114,10 +117,8 @@ def narrowed(predictions: TextColumn, recipe: Recipe) -> TextColumn:
         plain = normal_form(Recipe(name="white-space"))
         first_lines(predictions.data, starts, ends, plain.blocks, plain.entries)
         return predictions._replace(starts=starts, ends=ends)
-    from fastscore.kernels.extract import last_tag
-
     failed = np.zeros(starts.size, dtype=np.uint8)
-    last_tag(predictions.data, starts, ends, np.frombuffer(b"answer", dtype=np.uint8), failed)
+    last_tag(predictions.data, starts, ends, _OPENING, _CLOSING, failed)
     valid = failed == 0 if predictions.valid is None else predictions.valid & (failed == 0)
     return TextColumn(predictions.data, starts, ends, valid)
 

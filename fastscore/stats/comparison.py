@@ -155,20 +155,17 @@ class Comparison:
         out = []
         for pair in self.pairs:
             title = f"{pair.b} against {pair.a}"
-            out.append(
-                self._table(
-                    f"{title}: {pair.joined} items", [((metric,), found) for metric, found in pair.overall.items()], ("metric",)
-                )
-            )
+            whole = [((metric,), found) for metric, found in pair.overall.items()]
+            out.append(self._table(pair, f"{title}: {pair.joined} items", whole, ("metric",)))
             for column, metrics in pair.groups.items():
                 rows = [
                     (("(none)" if group.value is None else group.value, metric), group.difference)
                     for metric, found in metrics.items()
                     for group in found
                 ]
-                out.append(self._table(f"{title}, by {column}", rows, (column, "metric")))
+                out.append(self._table(pair, f"{title}, by {column}", rows, (column, "metric")))
             for what, changed in (("worsened", pair.worsened), ("improved", pair.improved)):
-                out += [self._items(f"{title}: {metric} {what} most", items) for metric, items in changed.items() if items]
+                out += [self._items(pair, f"{title}: {metric} {what} most", items) for metric, items in changed.items() if items]
         return out
 
     def to_text(self) -> str:
@@ -183,61 +180,42 @@ class Comparison:
     def to_latex(self) -> str:
         """Return LaTeX tables (package booktabs) and the notes as a list."""
         notes = "\n".join(rf"\item {for_latex(line, 1000)}" for line in self._lines())
-        return (
-            "\n".join(
-                [*(table.to_latex() for table in self.tables()), rf"\begin{{itemize}}{chr(10)}{notes}{chr(10)}\end{{itemize}}"]
-            )
-            + "\n"
-        )
+        items = "\n".join([r"\begin{itemize}", notes, r"\end{itemize}"])
+        return "\n".join([*(table.to_latex() for table in self.tables()), items]) + "\n"
 
-    def _table(self, title: str, rows: Sequence[tuple[tuple[str, ...], Difference]], labels: tuple[str, ...]) -> Table:
+    def _table(
+        self, pair: Pair, title: str, rows: Sequence[tuple[tuple[str, ...], Difference]], labels: tuple[str, ...]
+    ) -> Table:
         level = f"{100 * (1 - self.alpha):g} %"
-        columns = (
-            "n",
-            "A",
-            "B",
-            "B - A",
-            f"{level} low",
-            f"{level} high",
-            "p",
-            "adjusted p",
-            "win",
-            "tie",
-            "loss",
-            "McNemar p",
-            "detectable",
-        )
+        scores = ("n", pair.a, pair.b, "difference", f"{level} low", f"{level} high")
+        columns = (*scores, "p", "adjusted p", "win", "tie", "loss", "McNemar p", "detectable")
         cells = []
         for names, found in rows:
             error = found.interval
-            numbers = [
-                _score(found.mean_a),
-                _score(found.mean_b),
-                _score(error.mean, "+"),
-                _score(error.low, "+"),
-                _score(error.high, "+"),
-            ]
+            means = [_score(found.mean_a), _score(found.mean_b)]
+            change = [_score(number, "+") for number in (error.mean, error.low, error.high)]
             counts = [str(found.wins), str(found.ties), str(found.losses)]
             mcnemar = None if found.mcnemar is None else found.mcnemar.p_value
             tests = [_chance(found.randomization_p), _chance(found.adjusted_p)]
-            cells.append((*names, str(found.n), *numbers, *tests, *counts, _chance(mcnemar), _score(found.detectable)))
+            cells.append((*names, str(found.n), *means, *change, *tests, *counts, _chance(mcnemar), _score(found.detectable)))
         return Table(title, (*labels, *columns), tuple(cells), frozenset(range(len(labels), len(labels) + len(columns))))
 
-    def _items(self, title: str, items: tuple[ChangedItem, ...]) -> Table:
+    def _items(self, pair: Pair, title: str, items: tuple[ChangedItem, ...]) -> Table:
         rows = []
         for item in items:
             key = tuple(str(item.key[name]) for name in self.keys)
             texts = tuple("" if text is None else text for text in (item.prediction_a, item.prediction_b))
             rows.append((*key, _score(item.a), _score(item.b), _score(item.difference, "+"), *texts))
         numeric = frozenset(range(len(self.keys), len(self.keys) + 3))
-        return Table(title, (*self.keys, "A", "B", "B - A", "prediction of A", "prediction of B"), tuple(rows), numeric)
+        predictions = (f"prediction of {pair.a}", f"prediction of {pair.b}")
+        return Table(title, (*self.keys, pair.a, pair.b, "difference", *predictions), tuple(rows), numeric)
 
     def _lines(self) -> list[str]:
         """Say in sentences what the tables' numbers are and what was left out."""
         cluster = f"clusters: {', '.join(self.cluster)}" if self.cluster else "each item is a unit of its own"
         lines = [
             f"p: approximate randomisation, {self.draws} draws, seed {self.seed}; corrected by {self.correction}; {cluster}.",
-            "Means are fractions. win: items on which B is better. detectable: smallest true difference found in 80 % of cases.",
+            "Means are fractions. win: items on which the second is better. detectable: difference found in 80 % of studies.",
         ]
         for system in self.systems:
             lines.append(f"{system.name}: {system.rows} rows, signature {system.signature or 'unknown'}")

@@ -25,6 +25,7 @@ __all__ = ["SCORE_A", "SCORE_B", "Correction", "Difference", "McNemar", "adjust"
 Correction = Literal["holm", "bh"]
 #: The columns of the two systems' scores in the table that `differences` takes.
 SCORE_A, SCORE_B = "\0a", "\0b"
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,11 @@ class McNemar:
 class Difference:
     """B - A for one metric over the items that both systems have a score for.
 
-    ``interval`` is the clustered interval of the mean difference and ``t_p`` its two-sided t test; ``bootstrap`` and
-    ``bootstrap_p`` are of the paired bootstrap over clusters; ``randomization_p`` is of approximate randomisation (systems swapped cluster by
-    cluster) and ``adjusted_p`` the same after the correction for several tests. ``wins`` are items on which B is better.
-    ``mcnemar`` is there for scores of 0 and 1 alone. ``detectable`` is the smallest true difference that a study of this size
-    finds with the chance ``power`` (Miller 2024, section 5, with t quantiles). None where there is nothing to say.
+    ``interval`` is the clustered interval of the mean difference and ``t_p`` its two-sided t test. ``bootstrap`` and
+    ``bootstrap_p`` are of the paired bootstrap over clusters. ``randomization_p`` is of approximate randomisation (systems
+    swapped cluster by cluster), ``adjusted_p`` the same after the correction for several tests. ``wins`` are items on which B
+    is better. ``mcnemar`` is there for scores of 0 and 1 alone. ``detectable`` is the smallest true difference that a study
+    of this size finds with the chance ``power`` (Miller 2024, section 5, with t quantiles). None where there is nothing to say.
     """
 
     metric: str
@@ -233,7 +234,7 @@ def _bootstrap(
         return blank, None
     drawn = drawn_means(cells, found, group, seed, draws)
     low, high = np.quantile(drawn, [(1 - interval.level) / 2, (1 + interval.level) / 2]).tolist()
-    tail = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
+    tail = min(int((drawn <= _ROUNDING).sum()), int((drawn >= -_ROUNDING).sum()))
     spread = float(drawn.std(ddof=1))
     return dataclasses.replace(blank, standard_error=spread, low=low, high=high), min(1.0, 2 * (1 + tail) / (1 + draws))
 

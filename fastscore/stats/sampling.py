@@ -86,8 +86,8 @@ def best_at_k(scores: ArrayLike, k: int) -> NDArray[np.float64]:
     weights[n - 1] = k / n
     for place in range(n - 1, k - 1, -1):
         weights[place - 1] = weights[place] * (place + 1 - k) / place
-    best = (ordered * weights).sum(axis=-1)
-    return np.clip(best, ordered[..., k - 1], ordered[..., n - 1])
+    best: NDArray[np.float64] = np.clip((ordered * weights).sum(axis=-1), ordered[..., k - 1], ordered[..., n - 1])
+    return best
 
 
 def maj_at_k(answers: Sequence[Hashable | None], scores: Sequence[float], k: int) -> float:

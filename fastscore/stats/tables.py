@@ -91,7 +91,7 @@ class Table:
 
 
 def visible(text: str, limit: int = 200) -> str:
-    """Return `text` with all that is not printable as an escape (``\\n``, ``\\x1b``, ``\\u202e``), cut after `limit` characters."""
+    """Return `text` with what is not printable as an escape (``\\n``, ``\\x1b``, ``\\u202e``), cut at `limit` characters."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 

@@ -181,7 +181,7 @@ class Units:
             codes = frame.select(pl.struct(labels).rle_id()).to_series().to_numpy()
             starts = np.flatnonzero(np.diff(codes, prepend=np.int64(-1))).astype(np.int64)
         arrays = {name: frame[name].to_numpy().astype(np.int64) for name in ("count", "units", "missing")}
-        groups = frame.select(labels)[starts].rename(dict(zip(labels, self.by, strict=True)))
+        groups = frame[starts].select(labels).rename(dict(zip(labels, self.by, strict=True)))
         missing = np.add.reduceat(arrays["missing"], starts) if starts.size else arrays["missing"]
         limbs = np.ascontiguousarray(frame.select(_SUMS).to_numpy())
         return Cells(groups, starts, limbs, arrays["count"], arrays["units"], missing)
@@ -211,7 +211,7 @@ def _collect(frame: pl.DataFrame, labels: list[str], values: list[str], metric: 
     if "minus" in values:
         limbs = carried(limbs - split(np.where(valid, frame["minus"].fill_null(0.0).to_numpy(), 0.0), metric))
     units = frame["units"].to_numpy()
-    frame = frame.select(labels).with_columns(
+    frame = frame.with_columns(
         count=pl.Series(valid, dtype=pl.Int64),
         units=pl.Series(units),
         missing=pl.Series(np.where(valid, 0, units), dtype=pl.Int64),

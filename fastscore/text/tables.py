@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastscore.kernels import layout, wide
+from fastscore.kernels.cut import ARTICLE_MULTIPLIER, ARTICLE_SLOTS, article_slot
 from fastscore.recipes import ARTICLES, Recipe
 from fastscore.text import unicode_facts as facts
 
@@ -37,7 +38,7 @@ class NormalForm(NamedTuple):
     blocks, entries
         uint16[4352] and uint32[n * 256]: ``entries[blocks[c >> 8] * 256 + (c & 255)]`` is the entry of code point c.
     articles
-        uint64[k]: keys of the words that the word cutter drops.
+        uint64[129]: the words that the word cutter drops, as `kernels.cut` looks them up.
     edge_articles
         uint64[k]: the same, for words that touch a character that is kept but is no word character.
     options
@@ -125,7 +126,7 @@ def _build(
         bytes_,
         blocks,
         entries,
-        article_keys if drop_words else article_keys[:0],
+        _article_table(ARTICLES[articles] if drop_words and articles != "ar" else ()),
         article_keys,
         options,
         np.array(longer or [0, 0, 0, 0], dtype=np.uint32),
@@ -208,6 +209,20 @@ def _settle_wide_path(options: npt.NDArray[np.int64], bytes_: npt.NDArray[np.uin
             if same:
                 options[layout.OPTION_WIDE : layout.OPTIONS] = (1, lower, deleted, blanked)
                 return
+
+
+def _article_table(words: tuple[str, ...]) -> npt.NDArray[np.uint64]:
+    """A table with one slot for each article, found by a multiplier under which no two share a slot."""
+    lows = [int.from_bytes(w.encode(), "little") for w in words]
+    multiplier = 0x9E3779B97F4A7C15
+    while len({article_slot(low, multiplier) for low in lows}) < len(lows):
+        multiplier = (multiplier * 6364136223846793005 + 1442695040888963407) & 0xFFFFFFFFFFFFFFFF
+    table = np.zeros(2 * ARTICLE_SLOTS + 1, dtype=np.uint64)
+    for word, low in zip(words, lows, strict=True):
+        slot = article_slot(low, multiplier)
+        table[2 * slot : 2 * slot + 2] = (low, len(word.encode()) << 56)
+    table[ARTICLE_MULTIPLIER] = multiplier
+    return table
 
 
 def _key(word: str) -> int:
