@@ -7,18 +7,34 @@ from typing import TYPE_CHECKING, Any
 from fastscore.version import __version__
 
 if TYPE_CHECKING:
+    from fastscore.pipeline import score
     from fastscore.recipes import RECIPES, Recipe
+    from fastscore.result import Result
+    from fastscore.retrieval import score_ranking
     from fastscore.scoring import score_batch, score_one
     from fastscore.text.normalize import normalize
 
-__all__ = ["RECIPES", "Recipe", "__version__", "normalize", "score_batch", "score_one"]
+__all__ = [
+    "RECIPES",
+    "Recipe",
+    "Result",
+    "__version__",
+    "normalize",
+    "score",
+    "score_batch",
+    "score_one",
+    "score_ranking",
+]
 
 _HOMES = {
     "RECIPES": "fastscore.recipes",
     "Recipe": "fastscore.recipes",
+    "Result": "fastscore.result",
     "normalize": "fastscore.text.normalize",
+    "score": "fastscore.pipeline",
     "score_batch": "fastscore.scoring",
     "score_one": "fastscore.scoring",
+    "score_ranking": "fastscore.retrieval",
 }
 
 

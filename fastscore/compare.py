@@ -164,7 +164,7 @@ class _Plan:
                     f"key {name!r} is {a.schema[name]} in {first.name!r} and {b.schema[name]} in {other.name!r}; keys are not "
                     "converted: bring both to one type."
                 )
-        joined = self._joined(a, b, first.name, other.name)
+        joined = self._joined(a, b, first, other)
         only_a, only_b = self._unjoined(a, b), self._unjoined(b, a)
         if not joined.height:
             shown = " against ".join(repr(tuple(alone.keys[0].values())) if alone.keys else "none" for alone in (only_a, only_b))
@@ -189,25 +189,30 @@ class _Plan:
     def _differences(self, frame: pl.DataFrame, metric: str, by: Sequence[str]) -> tuple[pl.DataFrame, list[Difference]]:
         return differences(frame, metric, by=by, cluster=self.cluster, level=1 - self.alpha, seed=self.seed, draws=self.draws)
 
-    def _joined(self, a: pl.DataFrame, b: pl.DataFrame, name_a: str, name_b: str) -> pl.DataFrame:
+    def _joined(self, a: pl.DataFrame, b: pl.DataFrame, first: Scores, other: Scores) -> pl.DataFrame:
         """Join by key; scores become `SCORE_A` and `SCORE_B` with the metric's place, labels are checked to agree."""
         keys, labels = list(self.keys), [name for name in dict.fromkeys([*self.by, *self.cluster]) if name not in self.keys]
         for name in labels:
             if name not in a.columns and name not in b.columns:
-                raise UnknownNameError(f"neither {name_a!r} nor {name_b!r} has a column {name!r}.{did_you_mean(name, a.columns)}")
+                known = dict.fromkeys([*first.columns, *other.columns])
+                raise UnknownNameError(
+                    f"neither {first.name!r} nor {other.name!r} has a column {name!r}.{did_you_mean(name, known)}"
+                )
         shared = [name for name in labels if name in a.columns and name in b.columns]
         left = a.rename({metric: f"{SCORE_A}{place}" for place, metric in enumerate(self.metrics)}).with_row_index(_ROW_A)
         right = b.rename({metric: f"{SCORE_B}{place}" for place, metric in enumerate(self.metrics)}).with_row_index(_ROW_B)
         joined = left.join(right.rename({name: f"\0{name}" for name in shared}), on=keys, how="inner")
         for name in shared:
             if a.schema[name] != b.schema[name]:
-                raise ColumnTypeError(f"column {name!r} is {a.schema[name]} in {name_a!r} and {b.schema[name]} in {name_b!r}.")
+                raise ColumnTypeError(
+                    f"column {name!r} is {a.schema[name]} in {first.name!r} and {b.schema[name]} in {other.name!r}."
+                )
             unlike = joined.filter(pl.col(name).ne_missing(pl.col(f"\0{name}"))).sort(keys)
             if unlike.height:
                 key, one, two = unlike.select(keys).row(0), unlike[name][0], unlike[f"\0{name}"][0]
                 raise KeyMismatchError(
-                    f"column {name!r} differs between {name_a!r} and {name_b!r} in {unlike.height} items, first {key}: {one!r} "
-                    f"against {two!r}. Drop it from one table, or make them agree."
+                    f"column {name!r} differs between {first.name!r} and {other.name!r} in {unlike.height} items, first {key}: "
+                    f"{one!r} against {two!r}. Drop it from one table, or make them agree."
                 )
         return joined.drop(f"\0{name}" for name in shared)
 

@@ -173,7 +173,7 @@ def test_labels_come_from_either_table_and_must_agree() -> None:
         compare(a, items(2, domain=["x", "z"]), by="domain")
     with pytest.raises(ColumnTypeError, match="'domain' is String in 'A' and Int64 in 'B'"):
         compare(a, items(2, domain=[1, 2]), by="domain")
-    with pytest.raises(UnknownNameError, match="neither 'A' nor 'B' has a column 'domian'. Did you mean 'domain'"):
+    with pytest.raises(UnknownNameError, match=r"neither 'A' nor 'B' has a column 'domian'\. Did you mean 'domain'"):
         compare(a, b, by="domian")
 
 
@@ -185,9 +185,9 @@ def signed(signature: str) -> pa.Table:
 
 
 def test_different_signatures_are_refused() -> None:
-    with pytest.raises(UsageError, match="'A': squad.x; 'B': coqa.x"):
+    with pytest.raises(UsageError, match=r"'A': squad\|x; 'B': coqa\|x"):
         compare(signed("squad|x"), signed("coqa|x"))
-    with pytest.raises(UsageError, match="'A': squad.x; 'B': unknown"):
+    with pytest.raises(UsageError, match=r"'A': squad\|x; 'B': unknown"):
         compare(signed("squad|x"), items())
     found = compare(signed("squad|x"), signed("coqa|x"), allow_different_signatures=True, draws=100)
     assert [system.signature for system in found.systems] == ["squad|x", "coqa|x"]

@@ -168,7 +168,7 @@ def _score_block(
     empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
     verbatim, non_empty, whole = rules[RULE_VERBATIM], rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER]
     plain = not (verbatim or non_empty or whole)
-    mask, built = 0, -1
+    mask, built, built_size = 0, -1, 0
     for row in range(low, stop):
         if status[row] != STATUS_OK:
             continue
@@ -180,11 +180,11 @@ def _score_block(
         text = list_texts[p] + (stop - low)
         words = firsts[text + n] - firsts[text]
         if n <= LANES and words <= LANE_WORDS:
-            if built != text:
+            if built != text or n != built_size:
                 mask = table_mask(words)
                 clear_slots(slots, mask)
                 build_lanes(clean, keys, starts, firsts, text, text + n, slots, slot_starts, mask)
-                built = text
+                built, built_size = text, n
             packed = count_lanes(clean, keys, starts, firsts[p], firsts[p + 1], row, slots, slot_starts, mask)
             if packed == 0 and plain and firsts[p + 1] > firsts[p]:
                 exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = 0.0, 0.0, 0.0, 0.0, 0

@@ -131,6 +131,7 @@ def differences(
     check_method("clustered", level, seed, draws)
     if not 0 < power < 1:
         raise UsageError(f"power: a number between 0 and 1 is allowed, got {power!r}.")
+    frame = frame.with_columns(pl.col(SCORE_A, SCORE_B).cast(pl.Float64))
     units = dataclasses.replace(Units.from_table(frame, SCORE_B, by=by, cluster=cluster, minus=SCORE_A), metric=metric)
     cells = units.cells()
     found = estimate(cells, "clustered", level, seed, draws, metric=metric, clustered=bool(cluster))

@@ -1,0 +1,83 @@
+"""Item scores written to a file: whole or not at all, in the format of its suffix, with the signature in its metadata."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from fastscore.errors import UsageError
+from fastscore.version import __version__
+
+__all__ = ["refuse_existing", "write_items"]
+
+_FORMULA = r"^[=+\-@\t\r]"
+
+
+def refuse_existing(path: Path, overwrite: bool) -> None:
+    """Raise UsageError where the output is there and may not be replaced, or its suffix or folder is wrong."""
+    if path.suffix not in _WRITERS:
+        raise UsageError(f"-o {path}: the suffix must be one of {', '.join(_WRITERS)}")
+    if path.is_dir():
+        raise UsageError(f"-o {path}: this is a folder; name a file")
+    if path.exists() and not overwrite:
+        raise UsageError(f"-o {path}: the file is there; --overwrite replaces it")
+    if not path.parent.is_dir():
+        raise UsageError(f"-o {path}: there is no folder {path.parent}")
+
+
+def write_items(items: pa.Table, path: Path, signature: str) -> None:
+    """Write to a temporary name beside `path` and move it into place when it is whole.
+
+    Text in CSV that a spreadsheet would run as a formula gets an apostrophe before it.
+    """
+    items = items.replace_schema_metadata({"fastscore.signature": signature, "fastscore.version": __version__})
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    try:
+        _WRITERS[path.suffix](items, name)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _parquet(items: pa.Table, name: str) -> None:
+    texts = [f.name for f in items.schema if not pa.types.is_float64(f.type)]
+    pq.write_table(items, name, compression="zstd", use_dictionary=texts)
+
+
+def _arrow(items: pa.Table, name: str) -> None:
+    with pa.OSFile(name, "wb") as sink, pyarrow.ipc.new_file(sink, items.schema) as writer:
+        writer.write_table(items)
+
+
+def _frame(items: pa.Table) -> pl.DataFrame:
+    frame = pl.DataFrame(pl.from_arrow(items))
+    return frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
+
+
+def _jsonl(items: pa.Table, name: str) -> None:
+    _frame(items).write_ndjson(name)
+
+
+def _csv(items: pa.Table, name: str) -> None:
+    text = pl.col(pl.String)
+    safe = pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep()
+    _frame(items).with_columns(safe).write_csv(name)
+
+
+_WRITERS: dict[str, Callable[[pa.Table, str], None]] = {".parquet": _parquet, ".arrow": _arrow, ".jsonl": _jsonl, ".csv": _csv}

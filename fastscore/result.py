@@ -1,0 +1,70 @@
+"""What a scoring run gives: item scores, their summary and the signature, with a table for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+    from fastscore.totals import Totals
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Scores of a run.
+
+    Attributes
+    ----------
+    items
+        One row an item, in input order; columns as `fastscore.score_batch` gives them.
+    summary
+        ``{"signature", "recipe", "overall", "groups"}``; means are fractions.
+    signature
+        Everything that could change the scores, in one line.
+    totals
+        The exact sums behind the summary; totals of several runs can be merged.
+    notes
+        What there is to say of the input, a line each.
+    """
+
+    items: pa.Table
+    summary: dict[str, Any]
+    signature: str
+    totals: Totals
+    notes: tuple[str, ...] = ()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The item scores as a polars DataFrame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.items)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def to_pandas(self) -> Any:
+        """The item scores as a pandas DataFrame; pandas must be installed."""
+        return self.items.to_pandas()
+
+    def __rich__(self) -> Table:
+        from fastscore.report import summary_table
+
+        return summary_table(self.summary)
+
+    def __str__(self) -> str:
+        from fastscore.report import table_text
+
+        return table_text(self.summary)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(str(self))}</pre>"

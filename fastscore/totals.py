@@ -1,0 +1,197 @@
+"""Totals: exact sums and counts by group, added up batch by batch and merged in any order to the same bits; means come last.
+
+A score is split into whole limbs (`kernels.sums`), so a sum has no rounding at all until it is asked for; it then is the correctly
+rounded sum that `math.fsum` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from fastscore.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from fastscore.kernels.sums import LIMBS, add_exactly, count_codes
+from fastscore.schema import Status
+from fastscore.statuses import status_codes
+from fastscore.text.columns import validity
+
+__all__ = ["Totals"]
+
+_UNIT = 1 << 96
+_KINDS = len(Status)
+Ints = npt.NDArray[np.int64]
+
+
+class _Sums:
+    """Limbs, counts of values and counts by status for a growing number of groups."""
+
+    def __init__(self, metrics: Sequence[str]) -> None:
+        self.limbs = {m: np.zeros(0, dtype=object) for m in metrics}
+        self.values = {m: np.zeros(0, dtype=np.int64) for m in metrics}
+        self.statuses = np.zeros((0, _KINDS), dtype=np.int64)
+
+    def grow(self, groups: int) -> None:
+        more = groups - len(self.statuses)
+        if more <= 0:
+            return
+        for metric in self.limbs:
+            self.limbs[metric] = np.concatenate([self.limbs[metric], np.zeros(more, dtype=object)])
+            self.values[metric] = np.concatenate([self.values[metric], np.zeros(more, dtype=np.int64)])
+        self.statuses = np.concatenate([self.statuses, np.zeros((more, _KINDS), dtype=np.int64)])
+
+
+class Totals:
+    """Sums and counts of item scores, overall and for each value of the `by` columns.
+
+    Parameters
+    ----------
+    metrics
+        The metric columns to add up.
+    by
+        Columns whose values are groups; a null is the group ``null``.
+    """
+
+    def __init__(self, metrics: Sequence[str], by: Sequence[str] = ()) -> None:
+        self.metrics = tuple(metrics)
+        self.by = tuple(by)
+        self._names: dict[str, dict[str, int]] = {"": {"": 0}, **{column: {} for column in self.by}}
+        self._sums = {column: _Sums(self.metrics) for column in self._names}
+        self._sums[""].grow(1)
+
+    def add(self, items: pa.RecordBatch | pa.Table) -> None:
+        """Add item scores: the metric columns, ``status`` and the `by` columns.
+
+        Raises
+        ------
+        UnknownNameError
+            A `by` or metric column is absent.
+        DataError
+            A score is not a finite number.
+        """
+        for batch in items.to_batches() if isinstance(items, pa.Table) else [items]:
+            self._add_batch(batch)
+
+    def _add_batch(self, batch: pa.RecordBatch) -> None:
+        codes = _status_codes(batch)
+        everything = np.zeros(batch.num_rows, dtype=np.int64)
+        for column in self._names:
+            groups = everything if column == "" else self._groups_of(batch, column)
+            sums = self._sums[column]
+            sums.grow(len(self._names[column]))
+            size = len(sums.statuses)
+            counts = np.zeros(size * _KINDS, dtype=np.int64)
+            count_codes(groups, codes, _KINDS, counts)
+            sums.statuses += counts.reshape(size, _KINDS)
+            for metric in self.metrics:
+                values, valid = _values(_column(batch, metric), metric)
+                limbs = np.zeros(size * LIMBS, dtype=np.int64)
+                add_exactly(groups, values, valid, limbs)
+                present = np.bincount(groups[valid.astype(bool)], minlength=size).astype(np.int64)
+                sums.values[metric] += present
+                touched = np.flatnonzero(present)
+                sums.limbs[metric][touched] += _joined(limbs.reshape(size, LIMBS)[touched])
+
+    def _groups_of(self, batch: pa.RecordBatch, column: str) -> Ints:
+        """Each row's group number; new values get the next numbers in order of appearance."""
+        series = pl.Series("value", pl.from_arrow(_column(batch, column))).cast(pl.String).fill_null("null")
+        names = self._names[column]
+        uniques = series.unique(maintain_order=True)
+        numbers = [names.setdefault(value, len(names)) for value in uniques.to_list()]
+        return np.asarray(series.replace_strict(uniques, numbers, return_dtype=pl.Int64).to_numpy(), dtype=np.int64)
+
+    def merge(self, other: Totals) -> None:
+        """Add another run's totals, of the same metrics and `by` columns."""
+        if (self.metrics, self.by) != (other.metrics, other.by):
+            raise UsageError(f"totals of {self.metrics} by {self.by} cannot be merged with {other.metrics} by {other.by}")
+        for column, theirs in other._names.items():
+            mine = self._names[column]
+            places = [mine.setdefault(name, len(mine)) for name in theirs]
+            sums, more = self._sums[column], other._sums[column]
+            sums.grow(len(mine))
+            sums.statuses[places] += more.statuses
+            for metric in self.metrics:
+                sums.limbs[metric][places] += more.limbs[metric]
+                sums.values[metric][places] += more.values[metric]
+
+    def block(self, column: str = "", value: str = "") -> dict[str, Any]:
+        """Counts and means of one group (by default of all rows): ``count`` is the denominator; a mean of nothing is None."""
+        place = self._names[column][value]
+        sums = self._sums[column]
+        statuses = sums.statuses[place]
+        count = max((int(sums.values[m][place]) for m in self.metrics), default=int(statuses[Status.OK]))
+        block: dict[str, Any] = {"count": count, **{s.label: int(statuses[s]) for s in Status}}
+        for metric in self.metrics:
+            number = int(sums.values[metric][place])
+            block[metric] = int(sums.limbs[metric][place]) / _UNIT / number if number else None
+        return block
+
+    def summary(self, recipe: str, signature: str) -> dict[str, Any]:
+        """The summary: signature, recipe, the overall block and a block for each value of each `by` column, sorted by value."""
+        groups = {column: {value: self.block(column, value) for value in sorted(self._names[column])} for column in self.by}
+        return {"signature": signature, "recipe": recipe, "overall": self.block(), "groups": groups}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The totals as plain JSON values; exact sums are decimal strings, in units of 2**-96."""
+        state: dict[str, Any] = {}
+        for column, names in self._names.items():
+            sums = self._sums[column]
+            state[column] = {
+                value: {
+                    "statuses": [int(n) for n in sums.statuses[place]],
+                    "sums": {m: [str(sums.limbs[m][place]), int(sums.values[m][place])] for m in self.metrics},
+                }
+                for value, place in names.items()
+            }
+        return {"metrics": list(self.metrics), "by": list(self.by), "groups": state}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Totals:
+        """Read back what `to_dict` gave. Raises DataError where it is not that."""
+        try:
+            totals = cls(state["metrics"], state["by"])
+            for column, blocks in state["groups"].items():
+                names, sums = totals._names[column], totals._sums[column]
+                for value, block in blocks.items():
+                    place = names.setdefault(value, len(names))
+                    sums.grow(len(names))
+                    sums.statuses[place] = block["statuses"]
+                    for metric in totals.metrics:
+                        sums.limbs[metric][place] = int(block["sums"][metric][0])
+                        sums.values[metric][place] = int(block["sums"][metric][1])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DataError(f"totals: not what fastscore wrote ({error!r})") from None
+        return totals
+
+
+def _joined(limbs: Ints) -> npt.NDArray[np.object_]:
+    """Each group's limbs as one whole number in units of 2**-96."""
+    wide = limbs.astype(object)
+    joined: npt.NDArray[np.object_] = (wide[:, 0] << 96) + (wide[:, 1] << 64) + (wide[:, 2] << 32) + wide[:, 3]
+    return joined
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    if name not in batch.schema.names:
+        raise UnknownNameError(f"column {name!r} is not there.{did_you_mean(name, batch.schema.names)}")
+    return batch.column(name)
+
+
+def _values(column: pa.Array, name: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+    """A metric's values, 0 where null, and which are not null."""
+    valid = validity(column)
+    if valid is not None:
+        column = column.fill_null(0.0)
+    values = np.ascontiguousarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if not np.isfinite(values).all() or (np.abs(values) >= 2.0**31).any():
+        raise DataError(f"{name}: scores must be finite and below 2**31, row {int(np.argmin(np.isfinite(values)))} is not")
+    return values, np.ones(values.size, dtype=np.uint8) if valid is None else valid.astype(np.uint8)
+
+
+def _status_codes(batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
+    codes = status_codes(batch)
+    return np.zeros(batch.num_rows, dtype=np.uint8) if codes is None else codes
