@@ -25,7 +25,7 @@ Order = Literal["predictions", "references"]
 
 @dataclass(frozen=True)
 class Aligned:
-    """Aligned items: `table` has the columns of both sides and ``status`` (int8 codes); `counts` and `notes` say what was found."""
+    """Aligned items: `table` has both sides' columns and ``status`` (int8 codes); `counts` and `notes` say what was found."""
 
     table: pa.Table
     counts: dict[str, int] = field(default_factory=dict)
@@ -54,7 +54,9 @@ class KeyedReferences:
         frame = _key_frame(references, self.keys, "references")
         nulls = int(frame.select(pl.any_horizontal(pl.all().is_null()).sum()).item()) if frame.height else 0
         if nulls:
-            raise KeyMismatchError(f"references: {nulls} rows have a null or empty {' or '.join(self.keys)}; every reference needs a key")
+            raise KeyMismatchError(
+                f"references: {nulls} rows have a null or empty {' or '.join(self.keys)}; every reference needs a key"
+            )
         doubled = frame.filter(frame.is_duplicated()).unique(maintain_order=True)
         if doubled.height:
             first = "; ".join(", ".join(f"{k} {v!r}" for k, v in row.items()) for row in doubled.head(3).to_dicts())
@@ -83,7 +85,9 @@ class KeyedReferences:
         return np.flatnonzero(~self._seen)
 
 
-def align(predictions: pa.Table, references: pa.Table, *, keys: Sequence[str] | None = None, order: Order = "predictions") -> Aligned:
+def align(
+    predictions: pa.Table, references: pa.Table, *, keys: Sequence[str] | None = None, order: Order = "predictions"
+) -> Aligned:
     """Join predictions with references by key.
 
     Parameters
@@ -117,7 +121,7 @@ def align(predictions: pa.Table, references: pa.Table, *, keys: Sequence[str] | 
     status[r_rows < 0] = int(Status.UNMATCHED_PREDICTION)
     table = _together(predictions, p_rows, references, r_rows, keyed.keys, status)
     counts = {"missing_prediction": int(missing.size), "unmatched_prediction": int((rows < 0).sum())}
-    notes = ()
+    notes: tuple[str, ...] = ()
     if counts["missing_prediction"]:
         notes += (f"{counts['missing_prediction']} references have no prediction",)
     if counts["unmatched_prediction"]:
@@ -134,7 +138,9 @@ def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
         kind = table.schema.field(key).type
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         if pa.types.is_floating(value) or pa.types.is_boolean(value) or pa.types.is_nested(value) or pa.types.is_temporal(value):
-            raise ColumnTypeError(f"{side}: key column {key!r} must be text or integer, got {kind}; a float cannot hold every id exactly")
+            raise ColumnTypeError(
+                f"{side}: key column {key!r} must be text or integer, got {kind}; a float cannot hold every id exactly"
+            )
         series = pl.Series(key, pl.from_arrow(table.column(key))).cast(pl.String)
         columns.append(series.set(series == "", None))
     return pl.DataFrame(columns)

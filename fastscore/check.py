@@ -36,7 +36,6 @@ def check_rows(table: pa.Table, items: pa.Table, recipe: Recipe, count: int, see
         wrong = [m for m in (*WORD_METRICS, "status") if score[m] != expected[m]]
         if wrong:
             key = {k: score[k] for k in ("question_id", "turn_id", "sample_id") if k in score}
-            raise CheckError(
-                f"row {row} {key or ''}: {', '.join(f'{m} is {score[m]!r}, the reference implementation gives {expected[m]!r}' for m in wrong)}"
-            )
+            said = ", ".join(f"{m} is {score[m]!r}, the reference implementation gives {expected[m]!r}" for m in wrong)
+            raise CheckError(f"row {row} {key or ''}: {said}")
     return len(rows)

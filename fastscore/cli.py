@@ -166,13 +166,19 @@ def warmup() -> None:
 
     start = time.perf_counter()
     count = compile_all()
-    print(f"{count} kernels ready in {time.perf_counter() - start:.1f} s; cache: {cache_folder() or 'none (no folder can be written)'}")
+    seconds = time.perf_counter() - start
+    print(f"{count} kernels ready in {seconds:.1f} s; cache: {cache_folder() or 'none (no folder can be written)'}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     try:
-        app(list(sys.argv[1:] if arguments is None else arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        app(
+            list(sys.argv[1:] if arguments is None else arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
         sys.stdout.flush()
     except CycloptsError as error:
         _say(" ".join(str(error).split()) or "wrong call; see fastscore --help")

@@ -113,7 +113,9 @@ def score_items(
     return Result(items, totals.summary(recipe.name, recipe.signature), recipe.signature, totals, tuple(notes))
 
 
-def aligned_items(predictions: Loaded, references: Loaded | None, keys: Sequence[str] | None = None) -> tuple[pa.Table, tuple[str, ...]]:
+def aligned_items(
+    predictions: Loaded, references: Loaded | None, keys: Sequence[str] | None = None
+) -> tuple[pa.Table, tuple[str, ...]]:
     """One table of items, with ``status`` where the two sides were joined, and the notes of all steps."""
     if references is None:
         _need(predictions.table, "predictions", "prediction")
@@ -159,7 +161,11 @@ def load(source: Any, side: Side, format: str | None = None) -> Loaded:
 
 
 def _as_table(source: Any, side: Side) -> pa.Table:
-    if type(source).__module__.partition(".")[0] == "polars" and hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
+    if (
+        type(source).__module__.partition(".")[0] == "polars"
+        and hasattr(source, "collect")
+        and not hasattr(source, "__arrow_c_stream__")
+    ):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
@@ -168,7 +174,8 @@ def _as_table(source: Any, side: Side) -> pa.Table:
         if rows and all(isinstance(r, dict) for r in rows):
             return pa.Table.from_pylist(rows)
     raise UsageError(
-        f"{side}: a path, an Arrow table, or anything with __arrow_c_stream__ (polars, pandas, DuckDB) is allowed, got {type(source).__name__}"
+        f"{side}: a path, an Arrow table, or anything with __arrow_c_stream__ (polars, pandas, DuckDB) is allowed, "
+        f"got {type(source).__name__}"
     )
 
 

@@ -287,7 +287,9 @@ _CATALOGUE = (
         reference_filter="unique-caseless",
         source="EleutherAI/lm-evaluation-harness @ 4e7e0d4",
     ),
-    Recipe(name="germanquad", exact="verbatim", empty="agree", spans="half-open", source="the GermanQuAD task card, arXiv 2104.12741"),
+    Recipe(
+        name="germanquad", exact="verbatim", empty="agree", spans="half-open", source="the GermanQuAD task card, arXiv 2104.12741"
+    ),
     Recipe(name="germanquad-squad", **_SQUAD, empty="zero", spans="half-open", source="SQuAD 1.1's text rule on German"),
     Recipe(name="squad", **_SQUAD, empty="zero", source="SQuAD 1.1 evaluate script"),
     Recipe(name="squad_v2", **_SQUAD, empty="agree", reference_filter="non-empty", source="SQuAD 2.0 evaluate script"),
@@ -337,9 +339,23 @@ _CATALOGUE = (
     ),
     Recipe(name="nq-open", **_SQUAD, empty="zero", source="EM as in Natural Questions open, DPR and FiD"),
     Recipe(name="search-r1-em", **_SQUAD, empty="zero", answer="answer-tag", source="Search-R1 qa_em"),
-    Recipe(name="search-r1-sub-em", **_SQUAD, empty="zero", answer="answer-tag", exact="contains", source="Search-R1 qa_em, substring"),
+    Recipe(
+        name="search-r1-sub-em",
+        **_SQUAD,
+        empty="zero",
+        answer="answer-tag",
+        exact="contains",
+        source="Search-R1 qa_em, substring",
+    ),
     Recipe(name="verl-em", **_SQUAD, empty="zero", answer="answer-tag", source="verl search_r1_like_qa_em"),
-    Recipe(name="verl-sub-em", **_SQUAD, empty="zero", answer="answer-tag", exact="contains", source="verl search_r1_like_qa_em, substring"),
+    Recipe(
+        name="verl-sub-em",
+        **_SQUAD,
+        empty="zero",
+        answer="answer-tag",
+        exact="contains",
+        source="verl search_r1_like_qa_em, substring",
+    ),
 )
 
 #: The published scorers by name.

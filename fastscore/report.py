@@ -105,7 +105,9 @@ _OFFICIAL_COLUMNS = ("exact_match", "f1", "domain", "has_answer", "status")
 
 def _needs(frame: pl.DataFrame, column: str, recipe: str) -> None:
     if column not in frame.columns:
-        raise UsageError(f"--official: the layout of {recipe!r} needs the references' column {column!r}; give the official references file")
+        raise UsageError(
+            f"--official: the layout of {recipe!r} needs the references' column {column!r}; give the official references file"
+        )
 
 
 def _coqa(frame: pl.DataFrame) -> dict[str, dict[str, float | int]]:

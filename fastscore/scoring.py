@@ -7,7 +7,7 @@ It is stateless, picklable and order-free; the file pipeline, the engines and th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +85,9 @@ def score_batch(
     best = scores.best_reference
     columns["best_reference"] = pa.array(best, mask=best < 0) if (best < 0).any() else pa.array(best)
     if span_metrics(batch.schema, found, top_n):
-        given = score_spans(batch.column("prediction_spans"), batch.column("reference_spans"), overlap=found.spans, top_n=_top(top_n))
+        overlap: Literal["half-open", "touching"] = "touching" if found.spans == "touching" else "half-open"
+        pair = batch.column("prediction_spans"), batch.column("reference_spans")
+        given = score_spans(*pair, overlap=overlap, top_n=_top(top_n))
         silent = scores.status != Status.OK
         for name, values in given.items():
             if silent.any():
@@ -158,7 +160,7 @@ def float_array(values: npt.NDArray[np.float64], missing: npt.NDArray[np.bool_] 
 
 
 def _is_metric(name: str) -> bool:
-    return name in (*WORD_METRICS, "exact_span", "span_f1") or name.startswith("top_") and name[4:].isdigit()
+    return name in (*WORD_METRICS, "exact_span", "span_f1") or (name.startswith("top_") and name[4:].isdigit())
 
 
 def _top(top_n: int | Sequence[int]) -> tuple[int, ...]:

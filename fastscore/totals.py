@@ -1,7 +1,7 @@
 """Totals: exact sums and counts by group, added up batch by batch and merged in any order to the same bits; means come last.
 
-A score is split into whole limbs (`kernels.sums`), so a sum has no rounding at all until it is asked for; it then is the correctly
-rounded sum that `math.fsum` gives.
+A score is split into whole limbs (`kernels.sums`), so a sum has no rounding at all until it is asked for; it then is the
+correctly rounded sum that `math.fsum` gives.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def read_coqa_references(data: bytes, name: str) -> Loaded:
 
 
 def read_coqa_predictions(data: bytes, name: str) -> Loaded:
-    """Read predictions ``[{id, turn_id, answer}]``; of several for one turn the last wins, as in the script, and they are counted.
+    """Read predictions ``[{id, turn_id, answer}]``; of several for one turn the last wins, as in the script.
 
     A turn number given as text is read as the number, and counted.
     """

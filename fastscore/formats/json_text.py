@@ -18,7 +18,7 @@ from fastscore.errors import FormatError, UsageError
 __all__ = ["decode_json", "read_bytes", "repair_surrogates"]
 
 T = TypeVar("T")
-_ESCAPES = re.compile(rb'\\(?:u([0-9a-fA-F]{4})|.)', re.DOTALL)
+_ESCAPES = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _REPLACEMENT = b"\\ufffd"
 
 

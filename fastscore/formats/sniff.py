@@ -11,7 +11,15 @@ __all__ = ["FORMATS", "format_of"]
 
 FORMATS = ("coqa", "squad", "parquet", "arrow", "jsonl", "csv")
 _HEAD = 1 << 16
-_ALIASES = {"germanquad": "squad", "xquad": "squad", "mlqa": "squad", "json-lines": "jsonl", "ndjson": "jsonl", "ipc": "arrow", "feather": "arrow"}
+_ALIASES = {
+    "germanquad": "squad",
+    "xquad": "squad",
+    "mlqa": "squad",
+    "json-lines": "jsonl",
+    "ndjson": "jsonl",
+    "ipc": "arrow",
+    "feather": "arrow",
+}
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
@@ -68,7 +76,12 @@ def _of_head(head: bytes, file: Path) -> str:
 
 def _of_object(text: bytes) -> str:
     first, newline, rest = text.partition(b"\n")
-    if newline and first.rstrip().endswith(b"}") and (rest.lstrip().startswith(b"{") or not rest.strip()) and b'"data"' not in first[:40]:
+    if (
+        newline
+        and first.rstrip().endswith(b"}")
+        and (rest.lstrip().startswith(b"{") or not rest.strip())
+        and b'"data"' not in first[:40]
+    ):
         return "jsonl" if re.search(rb'"(prediction|references|question_id)"', first) else "squad"
     if re.search(rb'"data"\s*:\s*\[', text):
         return "squad" if re.search(rb'"(paragraphs|qas)"\s*:', text) else "coqa"

@@ -1,7 +1,7 @@
 """SQuAD's JSON layout, which GermanQuAD, XQuAD and MLQA share: paragraphs with questions, and predictions by question id.
 
-Positions are code points of the context; an answer's span is ``[answer_start, answer_start + len(text))``. Ids may be JSON integers
-(GermanQuAD's are); they are read as text on both sides.
+Positions are code points of the context; an answer's span is ``[answer_start, answer_start + len(text))``. Ids may be JSON
+integers (GermanQuAD's are); they are read as text on both sides.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def read_squad_predictions(data: bytes, name: str) -> Loaded:
     KeyMismatchError
         An id stands twice in the file.
     """
-    entries, repaired = decode_json(data, dict[str, str | None | _Ranked | list[_Ranked]], name)
+    entries, repaired = decode_json(data, dict[str, str | _Ranked | list[_Ranked] | None], name)
     texts: list[str | None] = []
     spans: list[list[dict[str, Any]]] = []
     placed = False
@@ -126,7 +126,9 @@ def read_squad_predictions(data: bytes, name: str) -> Loaded:
 def read_na_probs(data: bytes, name: str) -> pa.Table:
     """Read no-answer probabilities ``{id: number}`` as a table of question_id and na_prob (float64)."""
     entries, _ = decode_json(data, dict[str, float], name)
-    return pa.table({"question_id": pa.array(list(entries), pa.string()), "na_prob": pa.array(list(entries.values()), pa.float64())})
+    return pa.table(
+        {"question_id": pa.array(list(entries), pa.string()), "na_prob": pa.array(list(entries.values()), pa.float64())}
+    )
 
 
 def _spans(question: _Question, context: str, name: str) -> tuple[list[dict[str, int]], int]:

@@ -90,7 +90,7 @@ def _bad_line(file: Path, data: bytes, error: Exception) -> FormatError:
 def _read_csv(file: Path) -> tuple[pa.Table, int]:
     data = _unpacked(file)
     try:
-        frame = pl.read_csv(io.BytesIO(data), infer_schema=False, missing_utf8_is_empty_string=False, truncate_ragged_lines=False)
+        frame = pl.read_csv(io.BytesIO(data), infer_schema=False, truncate_ragged_lines=False)
     except (pl.exceptions.PolarsError, RuntimeError) as error:
         raise FormatError(f"{file}: not a whole CSV table: {str(error).splitlines()[0]}") from None
     if "turn_id" in frame.columns:

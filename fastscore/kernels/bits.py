@@ -44,18 +44,17 @@ def mix64(key: Any, more: Any) -> Any:
     return np.uint64(value ^ (value >> 29))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _load64(typingctx: Any, buffer: Any, at: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0])
         pointer = builder.gep(array.data, [args[1]], source_etype=ir.IntType(8))
-        loaded = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
-        return loaded
+        return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
 
     return types.uint64(buffer, types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _store64(typingctx: Any, buffer: Any, at: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0])
@@ -66,7 +65,7 @@ def _store64(typingctx: Any, buffer: Any, at: Any, value: Any) -> Any:
     return types.void(buffer, types.int64, types.uint64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _trailing_zeros(typingctx: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))

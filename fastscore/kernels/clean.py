@@ -71,11 +71,15 @@ def clean_text(
             continue
         before = lowest_bit(other)
         to += count_bits(kept & lowest_bits(before))
-        i, to = _clean_carefully(data, start, i + before, end, out, to, state, True, table, blocks, entries, edge_articles, options, longer)
+        i, to = _clean_carefully(
+            data, start, i + before, end, out, to, state, True, table, blocks, entries, edge_articles, options, longer
+        )
         if i < 0:
             return -1
     if i < end or not wide:
-        i, to = _clean_carefully(data, start, i, end, out, to, state, False, table, blocks, entries, edge_articles, options, longer)
+        i, to = _clean_carefully(
+            data, start, i, end, out, to, state, False, table, blocks, entries, edge_articles, options, longer
+        )
         if i < 0:
             return -1
     if state[_SEGMENT] > at:

@@ -53,7 +53,17 @@ def _answers_as_a_whole(first: int, count: int, keys: Any) -> bool:
 
 @inlined
 def score_pair(
-    clean: Any, shared: int, p: int, p_count: int, r: int, r_count: int, keys: Any, starts: Any, f1_table: Any, empty_agrees: int, yes_no: int
+    clean: Any,
+    shared: int,
+    p: int,
+    p_count: int,
+    r: int,
+    r_count: int,
+    keys: Any,
+    starts: Any,
+    f1_table: Any,
+    empty_agrees: int,
+    yes_no: int,
 ) -> Any:
     """Exact match and F1 of the `p_count` prediction words from `p` on against the `r_count` reference words from `r` on."""
     if p_count == 0 or r_count == 0:

@@ -25,7 +25,7 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @inlined
-def cut_words(clean: Any, at: int, end: int, keys: Any, starts: Any, count: int, articles: Any) -> int:
+def cut_words(clean: Any, at: int, end: int, keys: Any, starts: Any, count: Any, articles: Any) -> Any:
     """Append the words of ``clean[at:end]`` (a blank stands at `end`) that are no articles; the new number of words."""
     multiplier = articles[ARTICLE_MULTIPLIER]
     while at < end:

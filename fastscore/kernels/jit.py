@@ -97,6 +97,7 @@ class Kernel:
             self._ready = True
 
     def __call__(self, *args: Any) -> Any:
+        """Run the kernel; compiled first where it is not yet."""
         if not self._ready:
             self.compile()
         return self._dispatcher(*args)
@@ -149,7 +150,7 @@ def _make_folder() -> Path | None:
     return folder
 
 
-class _FolderLocator(caching._CacheLocator):  # type: ignore[misc]
+class _FolderLocator(caching._CacheLocator):
     """Puts a kernel's files into `cache_folder()`; freshness is in the folder's name."""
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
@@ -169,9 +170,9 @@ class _FolderLocator(caching._CacheLocator):  # type: ignore[misc]
         return cls(py_func)
 
 
-class _KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_FolderLocator]
+class _KernelCacheImpl(caching.CompileResultCacheImpl):
+    _locator_classes = (_FolderLocator,)
 
 
-class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
+class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl

@@ -45,7 +45,7 @@ def clear_slots(table: Any, mask: int) -> None:
 
 
 @inlined
-def _find(clean: Any, low: Any, high: Any, start: int, table: Any, slot_starts: Any, mask: int) -> int:
+def _find(clean: Any, low: Any, high: Any, start: int, table: Any, slot_starts: Any, mask: int) -> Any:
     """Four times the slot of a word, or of the empty place where it would go; the usual end of the search is one branch."""
     slot = np.int64((low * _SPREAD ^ high * _SPREAD_TOO) >> np.uint64(32)) & mask
     while True:
@@ -110,7 +110,17 @@ def _at_least(lanes: Any, times: Any) -> Any:
 
 @inner
 def count_one_by_one(
-    clean: Any, keys: Any, starts: Any, firsts: Any, p: int, text: int, n: int, shared: Any, table: Any, slot_starts: Any, slot_used: Any
+    clean: Any,
+    keys: Any,
+    starts: Any,
+    firsts: Any,
+    p: int,
+    text: int,
+    n: int,
+    shared: Any,
+    table: Any,
+    slot_starts: Any,
+    slot_used: Any,
 ) -> None:
     """Fill ``shared[k]`` with the words that prediction `p` shares with reference text ``text + k``, for any sizes."""
     mask = table_mask(firsts[p + 1] - firsts[p])

@@ -39,7 +39,9 @@ def find_bytes(data: Any, start: int, end: int, wanted: Any, first: int, last: i
     return False
 
 
-@kernel(f"void({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64, int64[::1], float64[::1], float64[::1])")
+@kernel(
+    f"void({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64, int64[::1], float64[::1], float64[::1])"
+)
 def contains_rows(
     data: Any, starts: Any, ends: Any, wanted: Any, w_starts: Any, w_ends: Any, l_starts: Any, l_ends: Any,
     rule: int, fail: Any, hits: Any, out: Any,

@@ -13,7 +13,9 @@ LIMBS = 4
 _SHIFT = 4294967296.0
 
 
-@kernel("int64(Array(int64, 1, 'C', readonly=True), Array(float64, 1, 'C', readonly=True), Array(uint8, 1, 'C', readonly=True), int64[::1])")
+@kernel(
+    "int64(Array(int64, 1, 'C', readonly=True), Array(float64, 1, 'C', readonly=True), Array(uint8, 1, 'C', readonly=True), int64[::1])"
+)
 def add_exactly(groups: Any, values: Any, valid: Any, limbs: Any) -> int:
     """Add each valid value to its group's four limbs; how many values had bits below 2**-96, which are left out."""
     rest_lost = 0

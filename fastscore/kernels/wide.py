@@ -95,7 +95,7 @@ def _in_ranges(builder: Any, vector: Any, ranges: tuple[tuple[int, int], ...]) -
     return found
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _clean64(typingctx: Any, source: Any, at: Any, out: Any, to: Any, lower: Any, deleted: Any, blanked: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load(context, builder, signature.args[0], args[0], args[1])
@@ -124,7 +124,7 @@ def _clean64(typingctx: Any, source: Any, at: Any, out: Any, to: Any, lower: Any
     return kind(source, types.int64, out, types.int64, types.uint8, types.uint8, types.uint8), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _blanks64(typingctx: Any, source: Any, at: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load(context, builder, signature.args[0], args[0], args[1])
@@ -133,7 +133,7 @@ def _blanks64(typingctx: Any, source: Any, at: Any) -> Any:
     return types.uint64(source, types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _equal64(typingctx: Any, one: Any, at: Any, other: Any, place: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         left = _load(context, builder, signature.args[0], args[0], args[1])
@@ -143,7 +143,7 @@ def _equal64(typingctx: Any, one: Any, at: Any, other: Any, place: Any) -> Any:
     return types.uint64(one, types.int64, other, types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _count_bits(typingctx: Any, bits: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -151,7 +151,7 @@ def _count_bits(typingctx: Any, bits: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _lowest_bit(typingctx: Any, bits: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))

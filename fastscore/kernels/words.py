@@ -35,7 +35,9 @@ _INTS = "Array(int64, 1, 'C', readonly=True)"
 
 
 @kernel(f"void({_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64, int64, int64[::1])")
-def measure_rows(p_starts: Any, p_ends: Any, r_starts: Any, r_ends: Any, l_starts: Any, l_ends: Any, low: int, high: int, most: Any) -> None:
+def measure_rows(
+    p_starts: Any, p_ends: Any, r_starts: Any, r_ends: Any, l_starts: Any, l_ends: Any, low: int, high: int, most: Any
+) -> None:
     """The most bytes of one prediction, and the most bytes and texts of one reference list, into ``most[0:3]``."""
     for row in range(low, high):
         most[0] = max(most[0], p_ends[row] - p_starts[row])
@@ -202,7 +204,9 @@ def _score_block(
             r_count = firsts[text + k + 1] - r_first
             if non_empty and r_count == 0:
                 continue
-            match, value = score_pair(clean, shared[k], p_first, p_count, r_first, r_count, keys, starts, f1_table, empty_agrees, yes_no)
+            match, value = score_pair(
+                clean, shared[k], p_first, p_count, r_first, r_count, keys, starts, f1_table, empty_agrees, yes_no
+            )
             if verbatim or whole:
                 reference = l_starts[row] + k
                 if verbatim:
@@ -247,16 +251,59 @@ def score_rows(
     row = low
     while row < high:
         stop, texts = _plan_block(
-            p_starts, p_ends, r_data, r_starts, r_ends, l_starts, l_ends, row, high, budget, status, list_texts, p_chosen, r_chosen
+            p_starts,
+            p_ends,
+            r_data,
+            r_starts,
+            r_ends,
+            l_starts,
+            l_ends,
+            row,
+            high,
+            budget,
+            status,
+            list_texts,
+            p_chosen,
+            r_chosen,
         )
         rows = stop - row
         at = _clean_texts(
-            p_data, p_starts, p_ends, p_chosen, rows, clean, 0, bounds, 0, state, table, blocks, entries, edge_articles, options, longer
+            p_data,
+            p_starts,
+            p_ends,
+            p_chosen,
+            rows,
+            clean,
+            0,
+            bounds,
+            0,
+            state,
+            table,
+            blocks,
+            entries,
+            edge_articles,
+            options,
+            longer,
         )
         if at < 0:
             return row - at - 1
         at = _clean_texts(
-            r_data, r_starts, r_ends, r_chosen, texts, clean, at, bounds, rows, state, table, blocks, entries, edge_articles, options, longer
+            r_data,
+            r_starts,
+            r_ends,
+            r_chosen,
+            texts,
+            clean,
+            at,
+            bounds,
+            rows,
+            state,
+            table,
+            blocks,
+            entries,
+            edge_articles,
+            options,
+            longer,
         )
         if at < 0:
             bad = row

@@ -81,7 +81,8 @@ def score_words(
     as_given = predictions, references
     predictions, form = prepared(predictions, recipe, "prediction")
     references = references._replace(texts=prepared(references.texts, recipe, "references")[0])
-    out = WordScores(*(np.empty(rows) for _ in range(4)), np.empty(rows, dtype=np.int32), status)
+    f1, match, precision, recall = (np.empty(rows) for _ in range(4))
+    out = WordScores(match, f1, precision, recall, np.empty(rows, dtype=np.int32), status)
     rules = rules_of(recipe)
     alone = recipe.words != "whitespace"
     columns = (

@@ -144,10 +144,12 @@ def _offsets(buffer: pa.Buffer | None, wide: bool, first: int, count: int, limit
     if buffer.size < (first + count + 1) * width:
         raise DataError(f"{name}: the Arrow array's offsets buffer is too short for {count} rows")
     raw = np.frombuffer(buffer, dtype=np.int64 if wide else np.int32, count=count + 1, offset=first * width)
-    offsets = raw if wide else raw.astype(np.int64)
+    offsets: Ints = np.asarray(raw, dtype=np.int64)
     if offsets[0] < 0 or offsets[-1] > limit or bool(np.any(offsets[1:] < offsets[:-1])):
         bad = int(np.argmax(offsets[1:] < offsets[:-1])) if count else 0
-        raise DataError(f"{name}: the Arrow array's offsets are broken near row {bad}: they decrease or point outside its {limit} bytes")
+        raise DataError(
+            f"{name}: the Arrow array's offsets are broken near row {bad}: they decrease or point outside its {limit} bytes"
+        )
     return offsets
 
 

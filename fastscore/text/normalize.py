@@ -92,7 +92,9 @@ def arrow_text(column: TextColumn) -> pa.Array:
         inside = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], sizes) + np.repeat(column.starts, sizes)
         data = column.data[inside]
     mask = None if column.valid is None else pa.array(column.valid).buffers()[1]
-    return pa.Array.from_buffers(pa.large_string(), count, [mask, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))])
+    return pa.Array.from_buffers(
+        pa.large_string(), count, [mask, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
+    )
 
 
 def not_utf8(name: str, row: int) -> EncodingError:

@@ -204,7 +204,9 @@ def _settle_wide_path(options: npt.NDArray[np.int64], bytes_: npt.NDArray[np.uin
                 _, kept = wide.clean64(source, at, out, 0, lower, deleted, blanked)
                 entries = bytes_[source[at : at + 64]]
                 written = (entries & layout.BYTE_WRITTEN) != 0
-                same &= not (entries & layout.BYTE_CAREFUL).any() and int(kept) == sum(1 << int(k) for k in np.flatnonzero(written))
+                same &= not (entries & layout.BYTE_CAREFUL).any() and int(kept) == sum(
+                    1 << int(k) for k in np.flatnonzero(written)
+                )
                 same &= bool(np.array_equal(out[: written.sum()], (entries & 0xFF).astype(np.uint8)[written]))
             if same:
                 options[layout.OPTION_WIDE : layout.OPTIONS] = (1, lower, deleted, blanked)
