@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from fastscore.kernels.bits import store64
 from fastscore.kernels.clean import clean_text, sigma_is_final
-from fastscore.kernels.cut import cut_words
+from fastscore.kernels.cut import LENGTH, LONG_WORD, PLACE, cut_texts
 from fastscore.kernels.jit import kernel
 from fastscore.kernels.layout import IMAGE, KIND, LONGER, SIGMA, SPACE
 from fastscore.kernels.utf8 import decode, encode
@@ -18,12 +21,12 @@ _INTS = "Array(int64, 1, 'C', readonly=True)"
 
 @kernel(
     f"int64({_BYTES}, {_INTS}, {_INTS}, uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], "
-    "uint8[::1], uint64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])"
+    "uint8[::1], uint64[::1], int64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])"
 )
 def normalize_rows(
     data: Any, starts: Any, ends: Any,
     bytes_: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any,
-    clean: Any, keys: Any, places: Any, state: Any, out: Any, offsets: Any,
+    clean: Any, keys: Any, firsts: Any, bounds: Any, masks: Any, ranks: Any, counts: Any, state: Any, out: Any, offsets: Any,
 ) -> int:  # fmt: skip
     """Write each text's words, joined by one blank, to `out`; -1, or the row whose text is not valid UTF-8."""
     to = 0
@@ -31,16 +34,23 @@ def normalize_rows(
         end = clean_text(data, starts[row], ends[row], clean, 0, state, bytes_, blocks, entries, edge_articles, options, longer)
         if end < 0:
             return row
-        count = cut_words(clean, 0, end, keys, places, 0, articles)
-        for word in range(count):
+        bounds[1] = end
+        cut_texts(clean, end + 1, bounds, 1, keys, firsts, articles, masks, ranks, counts)
+        for word in range(firsts[1]):
             if word:
                 out[to] = 0x20
                 to += 1
-            at = places[word]
-            while clean[at] != 0x20:
-                out[to] = clean[at]
-                to += 1
-                at += 1
+            low, high = keys[2 * word], keys[2 * word + 1]
+            if high & LONG_WORD != np.uint64(0):
+                at = np.int64(high & PLACE)
+                while clean[at] != 0x20:
+                    out[to] = clean[at]
+                    to += 1
+                    at += 1
+            else:
+                store64(out, to, low)
+                store64(out, to + 8, high)
+                to += np.int64(high >> LENGTH)
         offsets[row + 1] = to
     return -1
 

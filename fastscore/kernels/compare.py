@@ -20,11 +20,11 @@ _LENGTH = np.uint64(56)
 
 
 @inner
-def same_words(clean: Any, one: int, other: int, count: int, keys: Any, starts: Any) -> bool:
+def same_words(clean: Any, one: int, other: int, count: int, keys: Any) -> bool:
     """Whether `count` words from word `one` on equal those from word `other` on, in order."""
     for k in range(count):
-        a, b = one + k, other + k
-        if not same_key(clean, keys[2 * a], keys[2 * a + 1], starts[a], keys[2 * b], keys[2 * b + 1], starts[b]):
+        a, b = 2 * (one + k), 2 * (other + k)
+        if not same_key(clean, keys[a], keys[a + 1], keys[b], keys[b + 1]):
             return False
     return True
 
@@ -60,19 +60,22 @@ def score_pair(
     r: int,
     r_count: int,
     keys: Any,
-    starts: Any,
     f1_table: Any,
     empty_agrees: int,
     yes_no: int,
+    match_wanted: bool,
 ) -> Any:
-    """Exact match and F1 of the `p_count` prediction words from `p` on against the `r_count` reference words from `r` on."""
+    """Exact match and F1 of the `p_count` prediction words from `p` on against the `r_count` reference words from `r` on.
+
+    Where the match is not wanted, since one before decides, it is 0 for words that agree in number and kind.
+    """
     if p_count == 0 or r_count == 0:
         match = 1.0 if p_count == r_count else 0.0
         f1 = match if empty_agrees else 0.0
     else:
         f1 = f1_of(shared, p_count, r_count, f1_table)
         match = 0.0
-        if shared == p_count and shared == r_count and same_words(clean, p, r, r_count, keys, starts):
+        if match_wanted and shared == p_count and shared == r_count and same_words(clean, p, r, r_count, keys):
             match = 1.0
     if yes_no and match == 0.0 and (_answers_as_a_whole(p, p_count, keys) or _answers_as_a_whole(r, r_count, keys)):
         f1 = 0.0

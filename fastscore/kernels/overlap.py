@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.cut import LONG_WORD, same_word
+from fastscore.kernels.cut import LONG_WORD, same_key
 from fastscore.kernels.jit import inlined, inner
 
 __all__ = ["build_lanes", "clear_slots", "count_lanes", "count_one_by_one", "table_mask"]
@@ -30,9 +30,9 @@ _TIMES = np.uint64(511)
 
 @inlined
 def table_mask(words: int) -> int:
-    """One less than the slots for so many words: a power of two, at least twice as many."""
+    """One less than the slots for so many words: a power of two, at least a quarter more than words."""
     slots = 16
-    while slots < 2 * words:
+    while slots < words + (words >> 2) + 1:
         slots *= 2
     return slots - 1
 
@@ -45,44 +45,48 @@ def clear_slots(table: Any, mask: int) -> None:
 
 
 @inlined
-def _find(clean: Any, low: Any, high: Any, start: int, table: Any, slot_starts: Any, mask: int) -> Any:
+def _find(clean: Any, low: Any, high: Any, table: Any, mask: int) -> Any:
     """Four times the slot of a word, or of the empty place where it would go; the usual end of the search is one branch."""
-    slot = np.int64((low * _SPREAD ^ high * _SPREAD_TOO) >> np.uint64(32)) & mask
+    mixed = low * _SPREAD
+    if high & LONG_WORD == _ZERO:
+        mixed ^= high * _SPREAD_TOO
+    slot = np.int64(mixed >> np.uint64(32)) & mask
     while True:
         at = 4 * slot
         found = table[at + 1]
         if min((table[at] ^ low) | (found ^ high), found) == _ZERO:
-            if high & LONG_WORD == _ZERO or found == _ZERO or same_word(clean, slot_starts[slot], start):
-                return at
+            return at
+        if high & found & LONG_WORD != _ZERO and same_key(clean, low, high, table[at], found):
+            return at
         slot = (slot + 1) & mask
 
 
 @inlined
-def build_lanes(
-    clean: Any, keys: Any, starts: Any, firsts: Any, low: int, high: int, table: Any, slot_starts: Any, mask: int
-) -> None:
+def _enter(clean: Any, low: Any, high: Any, one: Any, table: Any, mask: int) -> None:
+    """Add `one` to a word's count; a word that is not in the table goes there."""
+    at = _find(clean, low, high, table, mask)
+    table[at] = low
+    table[at + 1] = high
+    table[at + 2] += one
+    table[at + 3] = _NOBODY
+
+
+@inlined
+def build_lanes(clean: Any, keys: Any, firsts: Any, low: int, high: int, table: Any, mask: int) -> None:
     """Enter the words of texts `low` to `high`, at most eight: a slot's lanes count its word, a byte for each text."""
     for text in range(low, high):
         one = _ONE << np.uint64(8 * (text - low))
         for word in range(firsts[text], firsts[text + 1]):
-            key, more = keys[2 * word], keys[2 * word + 1]
-            at = _find(clean, key, more, starts[word], table, slot_starts, mask)
-            table[at] = key
-            table[at + 1] = more
-            table[at + 2] += one
-            table[at + 3] = _NOBODY
-            slot_starts[at >> 2] = starts[word]
+            _enter(clean, keys[2 * word], keys[2 * word + 1], one, table, mask)
 
 
 @inlined
-def count_lanes(
-    clean: Any, keys: Any, starts: Any, first: int, last: int, turn: int, table: Any, slot_starts: Any, mask: int
-) -> Any:
+def count_lanes(clean: Any, keys: Any, first: int, last: int, turn: int, table: Any, mask: int) -> Any:
     """Shared words of one prediction with every text in the table, a byte for each; `turn` is another for each prediction."""
     shared = _ZERO
     mine = np.uint64(turn)
     for word in range(first, last):
-        at = _find(clean, keys[2 * word], keys[2 * word + 1], starts[word], table, slot_starts, mask)
+        at = _find(clean, keys[2 * word], keys[2 * word + 1], table, mask)
         lanes = table[at + 2]
         last_look = table[at + 3]
         times = _ONE
@@ -109,39 +113,21 @@ def _at_least(lanes: Any, times: Any) -> Any:
 
 
 @inner
-def count_one_by_one(
-    clean: Any,
-    keys: Any,
-    starts: Any,
-    firsts: Any,
-    p: int,
-    text: int,
-    n: int,
-    shared: Any,
-    table: Any,
-    slot_starts: Any,
-    slot_used: Any,
-) -> None:
+def count_one_by_one(clean: Any, keys: Any, firsts: Any, p: int, text: int, n: int, shared: Any, table: Any, used: Any) -> None:
     """Fill ``shared[k]`` with the words that prediction `p` shares with reference text ``text + k``, for any sizes."""
     mask = table_mask(firsts[p + 1] - firsts[p])
     clear_slots(table, mask)
     for word in range(firsts[p], firsts[p + 1]):
-        key, more = keys[2 * word], keys[2 * word + 1]
-        at = _find(clean, key, more, starts[word], table, slot_starts, mask)
-        table[at] = key
-        table[at + 1] = more
-        table[at + 2] += _ONE
-        table[at + 3] = _NOBODY
-        slot_starts[at >> 2] = starts[word]
+        _enter(clean, keys[2 * word], keys[2 * word + 1], _ONE, table, mask)
     for k in range(n):
         same = 0
         for word in range(firsts[text + k], firsts[text + k + 1]):
-            at = _find(clean, keys[2 * word], keys[2 * word + 1], starts[word], table, slot_starts, mask)
+            at = _find(clean, keys[2 * word], keys[2 * word + 1], table, mask)
             if table[at + 1] == _ZERO:
                 continue
-            used = slot_used[at >> 2] if table[at + 3] == np.uint64(k) else 0
+            before = used[at >> 2] if table[at + 3] == np.uint64(k) else 0
             table[at + 3] = np.uint64(k)
-            slot_used[at >> 2] = used + 1
-            if used < np.int64(table[at + 2]):
+            used[at >> 2] = before + 1
+            if before < np.int64(table[at + 2]):
                 same += 1
         shared[k] = same

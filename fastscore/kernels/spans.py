@@ -57,7 +57,7 @@ def score_spans(
 
     `top_n` ascends; `touching` is 1 where spans that only touch count as overlapping, else 0.
     """
-    longest = top_n[-1]
+    longest = top_n[top_n.size - 1]
     for row in range(lo, hi):
         p, p_last = p_begin[row], min(p_stop[row], p_begin[row] + longest)
         r, r_last = r_begin[row], r_stop[row]

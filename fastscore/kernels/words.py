@@ -10,7 +10,7 @@ from typing import Any
 
 from fastscore.kernels.clean import clean_text
 from fastscore.kernels.compare import combine, score_pair
-from fastscore.kernels.cut import cut_words
+from fastscore.kernels.cut import cut_texts
 from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.layout import (
     LANE_WORDS,
@@ -149,27 +149,18 @@ def _clean_texts(
 
 
 @inner
-def _cut_texts(clean: Any, bounds: Any, count: int, keys: Any, starts: Any, firsts: Any, articles: Any) -> None:
-    """Cut all texts of a block: text t's words are ``firsts[t]`` to ``firsts[t + 1]``."""
-    words = 0
-    for text in range(count):
-        firsts[text] = words
-        words = cut_words(clean, bounds[2 * text], bounds[2 * text + 1], keys, starts, words, articles)
-    firsts[count] = words
-
-
-@inner
 def _score_block(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
     rules: Any, low: int, stop: int, list_texts: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
-    clean: Any, keys: Any, starts: Any, firsts: Any, slots: Any, slot_starts: Any, slot_used: Any,
+    clean: Any, keys: Any, firsts: Any, slots: Any, slot_used: Any,
     shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> None:  # fmt: skip
     """Compare each row of a prepared block with its references, combine, and fill the row's scores."""
     empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
     verbatim, non_empty, whole = rules[RULE_VERBATIM], rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER]
     plain = not (verbatim or non_empty or whole)
+    one_match_decides = plain and not leave_one_out and not yes_no
     mask, built, built_size = 0, -1, 0
     for row in range(low, stop):
         if status[row] != STATUS_OK:
@@ -181,13 +172,17 @@ def _score_block(
         p = row - low
         text = list_texts[p] + (stop - low)
         words = firsts[text + n] - firsts[text]
-        if n <= LANES and words <= LANE_WORDS:
+        in_lanes = n <= LANES
+        if words > LANE_WORDS and in_lanes:
+            for k in range(n):
+                in_lanes = in_lanes and firsts[text + k + 1] - firsts[text + k] <= LANE_WORDS
+        if in_lanes:
             if built != text or n != built_size:
                 mask = table_mask(words)
                 clear_slots(slots, mask)
-                build_lanes(clean, keys, starts, firsts, text, text + n, slots, slot_starts, mask)
+                build_lanes(clean, keys, firsts, text, text + n, slots, mask)
                 built, built_size = text, n
-            packed = count_lanes(clean, keys, starts, firsts[p], firsts[p + 1], row, slots, slot_starts, mask)
+            packed = count_lanes(clean, keys, firsts[p], firsts[p + 1], row, slots, mask)
             if packed == 0 and plain and firsts[p + 1] > firsts[p]:
                 exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = 0.0, 0.0, 0.0, 0.0, 0
                 continue
@@ -195,18 +190,17 @@ def _score_block(
                 shared[k] = (packed >> (8 * k)) & 255
         else:
             built = -1
-            count_one_by_one(clean, keys, starts, firsts, p, text, n, shared, slots, slot_starts, slot_used)
+            count_one_by_one(clean, keys, firsts, p, text, n, shared, slots, slot_used)
         p_first = firsts[p]
         p_count = firsts[p + 1] - p_first
         used = 0
+        match_wanted = True
         for k in range(n):
             r_first = firsts[text + k]
             r_count = firsts[text + k + 1] - r_first
             if non_empty and r_count == 0:
                 continue
-            match, value = score_pair(
-                clean, shared[k], p_first, p_count, r_first, r_count, keys, starts, f1_table, empty_agrees, yes_no
-            )
+            match, value = score_pair(clean, shared[k], p_first, p_count, r_first, r_count, keys, f1_table, empty_agrees, yes_no, match_wanted)
             if verbatim or whole:
                 reference = l_starts[row] + k
                 if verbatim:
@@ -216,9 +210,10 @@ def _score_block(
                     match = 1.0 if p_whole[row] else 0.0
                     value = match
             matches[used], f1s[used], places[used] = match, value, k
+            match_wanted = match_wanted and (match == 0.0 or not one_match_decides)
             used += 1
         if used == 0:
-            match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, starts, f1_table, empty_agrees, yes_no)
+            match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, f1_table, empty_agrees, yes_no, match_wanted)
             matches[0], f1s[0], places[0] = match, value, 0 if n else -1
             used = 1
         if rules[RULE_FIRST]:
@@ -236,16 +231,16 @@ def _score_block(
     f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, "
     "uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
-    "uint8[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
-    "uint64[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1])"
+    "uint8[::1], uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
+    "uint64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1])"
 )
 def score_rows(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
     table: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
-    clean: Any, keys: Any, starts: Any, firsts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any,
-    slots: Any, slot_starts: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
+    clean: Any, keys: Any, firsts: Any, masks: Any, ranks: Any, counts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any,
+    slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> int:  # fmt: skip
     """Score rows `low` to `high`; -1, or the row that holds a text that is not valid UTF-8."""
     row = low
@@ -310,11 +305,11 @@ def score_rows(
             while l_ends[bad] <= r_chosen[-at - 1] or l_starts[bad] > r_chosen[-at - 1]:
                 bad += 1
             return bad
-        _cut_texts(clean, bounds, rows + texts, keys, starts, firsts, articles)
+        cut_texts(clean, at, bounds, rows + texts, keys, firsts, articles, masks, ranks, counts)
         _score_block(
             p_data, p_starts, p_ends, p_whole, r_data, r_starts, r_ends, r_whole, l_starts, l_ends, rules, row, stop, list_texts,
             status, exact_match, f1, precision, recall, best_reference,
-            clean, keys, starts, firsts, slots, slot_starts, slot_used, shared, matches, f1s, places, f1_table,
+            clean, keys, firsts, slots, slot_used, shared, matches, f1s, places, f1_table,
         )  # fmt: skip
         row = stop
     return -1

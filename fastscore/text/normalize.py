@@ -59,10 +59,13 @@ def normalized(column: TextColumn, recipe: Recipe, name: str) -> TextColumn:
     clean = np.empty(longest * growth + 160, dtype=np.uint8)
     out = np.empty(int(sizes.sum()) * growth + 64, dtype=np.uint8)
     offsets = np.zeros(sizes.size + 1, dtype=np.int64)
-    keys = np.empty(clean.size + 2, dtype=np.uint64)
-    places = np.empty(clean.size // 2 + 1, dtype=np.int64)
-    state = np.empty(4, dtype=np.int64)
-    bad = kernels.normalize_rows(column.data, column.starts, column.ends, *form, clean, keys, places, state, out, offsets)
+    words = clean.size // 2 + 2
+    scratch = (
+        *(np.empty(2 * words, dtype=np.uint64), np.empty(2, dtype=np.int64), np.zeros(2, dtype=np.int64)),
+        *(np.empty(clean.size // 64 + 1, dtype=np.uint64), np.empty(clean.size // 64 + 1, dtype=np.int64)),
+        *(np.empty(clean.size, dtype=np.int64), np.empty(4, dtype=np.int64)),
+    )
+    bad = kernels.normalize_rows(column.data, column.starts, column.ends, *form, clean, *scratch, out, offsets)
     if bad >= 0:
         raise not_utf8(name, bad)
     return TextColumn(out[: offsets[-1]], offsets[:-1], offsets[1:], column.valid)
