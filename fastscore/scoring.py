@@ -130,7 +130,8 @@ def score_one(prediction: str | None, references: str | Sequence[str | None] | N
     if kept is not None:
         given, places = TextColumn(given.data, given.starts[kept], given.ends[kept], None), kept.astype(np.int64)
     count = given.starts.size
-    lists = ListColumn(given, np.zeros(1, dtype=np.int64), np.full(1, count, dtype=np.int64), places)
+    valid = np.zeros(1, dtype=np.bool_) if references is None else None
+    lists = ListColumn(given, np.zeros(1, dtype=np.int64), np.full(1, count, dtype=np.int64), places, valid)
     scores = score_words(texts, lists, found)
     code = Status(int(scores.status[0]))
     if _unscored(scores.status, found) is not None:

@@ -12,6 +12,7 @@ _SHARED = Path(os.environ.get("FASTSCORE_SHARED") or Path(__file__).resolve().pa
 GOLDEN = Path(__file__).parent / "golden"
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("more", max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("deep", max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("FASTSCORE_HYPOTHESIS", "quick"))
 

@@ -48,4 +48,4 @@ def _only(references: ListColumn, kept: npt.NDArray[np.bool_]) -> ListColumn:
         inside = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         places[np.repeat(references.starts, sizes) + inside] = inside
     compact = TextColumn(texts.data, texts.starts[kept], texts.ends[kept], None)
-    return ListColumn(compact, before[references.starts], before[references.ends], places[kept])
+    return ListColumn(compact, before[references.starts], before[references.ends], places[kept], references.valid)

@@ -142,6 +142,8 @@ def _settle_status(status: npt.NDArray[np.uint8], predictions: TextColumn, refer
     open_rows = (status == Status.OK) | (status == Status.MISSING_PREDICTION)
     if recipe.reference_filter != "non-empty":
         status[open_rows & (references.ends == references.starts)] = Status.NO_REFERENCES
+    elif references.valid is not None:
+        status[open_rows & ~references.valid] = Status.NO_REFERENCES
     if predictions.valid is not None:
         status[(status == Status.OK) & ~predictions.valid] = Status.NULL_PREDICTION
 

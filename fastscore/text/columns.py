@@ -34,13 +34,15 @@ class TextColumn(NamedTuple):
 class ListColumn(NamedTuple):
     """`n` lists of texts: list i holds the texts ``starts[i]`` to ``ends[i]`` of `texts`, none of which is null.
 
-    `places` gives each text's place in its own list as it was before null texts were left out; None where none was.
+    `places` gives each text's place in its own list as it was before null texts were left out, None where none was; `valid` says
+    which lists are not null, None where all are.
     """
 
     texts: TextColumn
     starts: Ints
     ends: Ints
     places: Ints | None
+    valid: npt.NDArray[np.bool_] | None = None
 
 
 def text_column(array: pa.Array, name: str = "column") -> TextColumn:
@@ -104,16 +106,18 @@ def list_column(array: pa.Array, name: str = "column") -> ListColumn:
         starts, ends = inner.starts[picked], inner.ends[picked].copy()
         if valid is not None:
             ends[~valid] = starts[~valid]
-        return ListColumn(inner.texts, starts, ends, inner.places)
+        if inner.valid is not None:
+            valid = inner.valid[picked] if valid is None else valid & inner.valid[picked]
+        return ListColumn(inner.texts, starts, ends, inner.places, valid)
     if not _is_list(kind):
         texts = text_column(array, name)
         starts = np.arange(len(array), dtype=np.int64)
-        return _without_nulls(texts, starts, starts + 1)
+        return _without_nulls(texts, starts, starts + 1)._replace(valid=texts.valid)
     starts, ends, values = _list_bounds(array, name)
     valid = validity(array)
     if valid is not None:
         ends = np.where(valid, ends, starts)
-    return _without_nulls(text_column(values, name), starts, ends)
+    return _without_nulls(text_column(values, name), starts, ends)._replace(valid=valid)
 
 
 def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
