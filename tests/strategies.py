@@ -15,7 +15,9 @@ _LENGTHS = (1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 63, 64, 65, 127, 128, 129)
 
 words = st.one_of(
     st.sampled_from(sorted({w for a in ARTICLES.values() for w in a})),
-    st.sampled_from(["The", "A", "AN", "yes", "no", "noanswer", "CANNOTANSWER", "ΟΔΌΣ", "ΣΑΣ", "Straße", "cat", "Paris", "U.S.", "a-the"]),
+    st.sampled_from(
+        ["The", "A", "AN", "yes", "no", "noanswer", "CANNOTANSWER", "ΟΔΌΣ", "ΣΑΣ", "Straße", "cat", "Paris", "U.S.", "a-the"]
+    ),
     st.text(alphabet="abtheAnüß", min_size=1, max_size=5),
     st.builds(lambda c, n: c * n, st.sampled_from("xyä"), st.sampled_from(_LENGTHS)),
     st.text(alphabet=ODD, min_size=1, max_size=4),
@@ -50,7 +52,9 @@ def rows(draw: Any, most: int = 9) -> list[dict[str, Any]]:
         else:
             references = draw(lists_of(texts()))
         known = [r for r in references or [] if r is not None]
-        prediction = draw(st.one_of(st.none(), texts(), *([st.sampled_from(known), st.sampled_from(known).map(str.upper)] if known else [])))
+        prediction = draw(
+            st.one_of(st.none(), texts(), *([st.sampled_from(known), st.sampled_from(known).map(str.upper)] if known else []))
+        )
         out.append({"prediction": prediction, "references": references})
     return out
 

@@ -58,7 +58,11 @@ def test_disagreements_against_official(prediction: str, references: list[str], 
 
 
 def _coqa(name: str, references: Any) -> None:
-    expected = json.loads((GOLDEN if (GOLDEN / f"{name}.expected.json").exists() else shared_path("golden")).joinpath(f"{name}.expected.json").read_text())
+    expected = json.loads(
+        (GOLDEN if (GOLDEN / f"{name}.expected.json").exists() else shared_path("golden"))
+        .joinpath(f"{name}.expected.json")
+        .read_text()
+    )
     folder = GOLDEN if (GOLDEN / f"{name}.predictions.json").exists() else shared_path("golden")
     result = fastscore.score(folder / f"{name}.predictions.json", references, recipe="coqa")
     assert json.loads(official_json(result.items, "coqa")) == expected["official"]
@@ -123,14 +127,24 @@ def test_squad_v2_against_official(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "exact_match", "f1"), [("dpr", 40.91, 47.78), ("fid", 46.48, 53.69), ("r2d2", 52.35, 59.03)])
 def test_nq_open_against_published(name: str, exact_match: float, f1: float) -> None:
-    result = fastscore.score(shared_path(f"data/nq/nq-open-predictions-{name}.jsonl"), recipe="nq-open", references_column="answer")
+    result = fastscore.score(
+        shared_path(f"data/nq/nq-open-predictions-{name}.jsonl"), recipe="nq-open", references_column="answer"
+    )
     assert round(100 * result.summary["overall"]["exact_match"], 2) == exact_match
     assert round(100 * result.summary["overall"]["f1"], 2) == f1
 
 
 def test_sampled_generations_against_published() -> None:
-    rows = [json.loads(line) for line in shared_path("data/samples/triviaqa-500x20.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    flat = [{"question_id": r["id"], "prediction": g, "references": [r["answer"]]} for r in rows for g in r["generations"]["text_cleaned"]]
+    rows = [
+        json.loads(line)
+        for line in shared_path("data/samples/triviaqa-500x20.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
+    flat = [
+        {"question_id": r["id"], "prediction": g, "references": [r["answer"]]}
+        for r in rows
+        for g in r["generations"]["text_cleaned"]
+    ]
     result = fastscore.score(flat, recipe="squad")
     scores = result.items["exact_match"].to_pylist()
     assert round(result.summary["overall"]["exact_match"], 4) == 0.4333

@@ -67,7 +67,10 @@ def test_normalize_against_naive(texts: list[str | None], recipe: Recipe) -> Non
 @pytest.mark.parametrize("threads", [1, 2])
 def test_batch_edges_against_naive(size: int, threads: int) -> None:
     rows = [
-        {"prediction": f"The answer {i % 7} of {i % 3} x" * (1 + i % 5), "references": [f"answer {i // 16 % 7}", "of the x", "x" * (i % 70)]}
+        {
+            "prediction": f"The answer {i % 7} of {i % 3} x" * (1 + i % 5),
+            "references": [f"answer {i // 16 % 7}", "of the x", "x" * (i % 70)],
+        }
         for i in range(size)
     ]
     assert scored(rows, RECIPES["coqa"], threads=threads) == expected(rows, RECIPES["coqa"])
@@ -87,7 +90,10 @@ def test_many_copies_of_a_word_against_naive(copies: int, others: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 17, 300, 9000])
 def test_many_references_against_naive(count: int) -> None:
-    rows = [{"prediction": "b c", "references": [f"a{i} b" for i in range(count)]}, {"prediction": "a0 b", "references": ["b"] * count}]
+    rows = [
+        {"prediction": "b c", "references": [f"a{i} b" for i in range(count)]},
+        {"prediction": "a0 b", "references": ["b"] * count},
+    ]
     recipe = RECIPES["coqa"] if count < 1000 else RECIPES["coqa-max"]
     assert scored(rows, recipe) == expected(rows, recipe)
 

@@ -10,7 +10,8 @@ from fastscore.kernels.bits import store64
 from fastscore.kernels.clean import clean_text, sigma_is_final
 from fastscore.kernels.cut import LENGTH, LONG_WORD, PLACE, cut_texts
 from fastscore.kernels.jit import kernel
-from fastscore.kernels.layout import IMAGE, KIND, LONGER, SIGMA, SPACE
+from fastscore.kernels.layout import IMAGE, KIND, LONGER, SIGMA
+from fastscore.kernels.spaces import strip
 from fastscore.kernels.utf8 import decode, encode
 
 __all__ = ["equal_to", "first_lines", "lower_rows", "normalize_rows"]
@@ -29,7 +30,7 @@ def normalize_rows(
     clean: Any, keys: Any, firsts: Any, bounds: Any, masks: Any, ranks: Any, counts: Any, state: Any, out: Any, offsets: Any,
 ) -> int:  # fmt: skip
     """Write each text's words, joined by one blank, to `out`; -1, or the row whose text is not valid UTF-8."""
-    to = 0
+    to: Any = 0
     for row in range(starts.size):
         end = clean_text(data, starts[row], ends[row], clean, 0, state, bytes_, blocks, entries, edge_articles, options, longer)
         if end < 0:
@@ -55,16 +56,11 @@ def normalize_rows(
     return -1
 
 
-@kernel(f"void({_BYTES}, int64[::1], int64[::1], uint16[::1], uint32[::1])")
-def first_lines(data: Any, starts: Any, ends: Any, blocks: Any, entries: Any) -> None:
-    """Narrow each text to its first line, white space before it left out; `blocks` and `entries` tell white space."""
+@kernel(f"void({_BYTES}, int64[::1], int64[::1])")
+def first_lines(data: Any, starts: Any, ends: Any) -> None:
+    r"""Narrow each text to its first line as ``text.strip().split("\n")[0]`` does: stripped as a whole, then cut."""
     for row in range(starts.size):
-        at, end = starts[row], ends[row]
-        while at < end:
-            point, length = decode(data, at, end)
-            if length == 0 or int(entries[int(blocks[point >> 8]) * 256 + (point & 255)]) & KIND != SPACE:
-                break
-            at += length
+        at, end = strip(data, starts[row], ends[row])
         starts[row] = at
         while at < end and data[at] != 0x0A:
             at += 1

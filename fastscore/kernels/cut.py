@@ -50,7 +50,8 @@ def cut_texts(
     stream; ``counts`` notes the number of words at each blank, ``masks`` and ``ranks`` say which blank stands where.
     """
     multiplier = articles[ARTICLE_MULTIPLIER]
-    count, blank, at = 0, 0, 0
+    count: Any = 0
+    blank, at = 0, 0
     for base in range(0, total, 64):
         blanks = blanks64(clean, base) & lowest_bits(min(64, total - base))
         masks[base >> 6] = blanks

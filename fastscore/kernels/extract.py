@@ -12,6 +12,7 @@ import numpy as np
 
 from fastscore.kernels.bits import HIGH_BITS, LOW_BITS, first_byte_of, load64
 from fastscore.kernels.jit import inlined, inner, kernel
+from fastscore.kernels.spaces import space_at, strip
 
 __all__ = [
     "copy_texts",
@@ -31,46 +32,6 @@ _OPEN, _CLOSE, _BACKSLASH, _NEWLINE, _BLANK = 0x7B, 0x7D, 0x5C, 0x0A, 0x20
 _BOXED, _FBOX, _TEXT, _BOLD, _ROMAN, _MBOX = (
     np.frombuffer(b, dtype=np.uint8) for b in (b"\\boxed", b"\\fbox", b"\\text{", b"\\textbf{", b"\\mathrm{", b"\\mbox{")
 )
-
-
-@inlined
-def _space_at(data: Any, at: int, end: int) -> int:
-    """How many bytes the white space (`str.isspace`) that starts at `at` takes; 0 where none starts there."""
-    byte = data[at]
-    if byte <= 0x20:
-        return 1 if byte == 0x20 or 9 <= byte <= 13 or byte >= 0x1C else 0
-    if byte < 0xC2 or byte > 0xE3:
-        return 0
-    if byte == 0xC2:
-        return 2 if at + 1 < end and (data[at + 1] == 0x85 or data[at + 1] == 0xA0) else 0
-    if byte < 0xE1 or at + 2 >= end:
-        return 0
-    second, third = data[at + 1], data[at + 2]
-    if byte == 0xE2:
-        if second == 0x80:
-            return 3 if 0x80 <= third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
-        return 3 if second == 0x81 and third == 0x9F else 0
-    if third != 0x80:
-        return 0
-    return 3 if second == (0x9A if byte == 0xE1 else 0x80) else 0
-
-
-@inner
-def _strip(data: Any, start: int, end: int) -> Any:
-    """The bounds of a text without the white space around it."""
-    while start < end:
-        size = _space_at(data, start, end)
-        if size == 0:
-            break
-        start += size
-    while start < end:
-        size = 1
-        while size < 3 and end - size > start and data[end - size] & 0xC0 == 0x80:
-            size += 1
-        if _space_at(data, end - size, end) != size:
-            break
-        end -= size
-    return start, end
 
 
 @inlined
@@ -120,13 +81,11 @@ def _keep(data: Any, first: int, last: int, row: int, starts: Any, ends: Any, fa
         failed[row] = 1
         ends[row] = starts[row]
     else:
-        starts[row], ends[row] = _strip(data, first, last)
+        starts[row], ends[row] = strip(data, first, last)
 
 
 @kernel(f"void({_BYTES}, int64[::1], int64[::1], {_BYTES}, {_BYTES}, uint8[::1], int64, int64)")
-def narrow_to_last_tag(
-    data: Any, starts: Any, ends: Any, opening: Any, closing: Any, failed: Any, low: int, high: int
-) -> None:
+def narrow_to_last_tag(data: Any, starts: Any, ends: Any, opening: Any, closing: Any, failed: Any, low: int, high: int) -> None:
     """Narrow each text to the inside of the last `opening` ... `closing`, paired from left to right without overlap.
 
     These are the pairs of ``re.finditer("opening(.*?)closing", text, re.DOTALL)``.
@@ -164,7 +123,7 @@ def narrow_to_line(data: Any, starts: Any, ends: Any, last: bool, failed: Any, l
     for row in range(low, high):
         if failed[row]:
             continue
-        start, end = _strip(data, starts[row], ends[row])
+        start, end = strip(data, starts[row], ends[row])
         if last:
             at = end
             while at > start and data[at - 1] != _NEWLINE:
@@ -258,7 +217,7 @@ def narrow_to_box(data: Any, starts: Any, ends: Any, failed: Any, low: int, high
         brace = _last_box(data, starts[row], ends[row])
         first, last = brace, brace
         if brace >= 0:
-            first, last = _strip(data, brace + 1, _closing_brace(data, brace + 1, ends[row]))
+            first, last = strip(data, brace + 1, _closing_brace(data, brace + 1, ends[row]))
             first, last = _unwrapped(data, first, last)
         _keep(data, first, last, row, starts, ends, failed)
 
@@ -301,7 +260,7 @@ def count_words(data: Any, starts: Any, ends: Any, out: Any, low: int, high: int
     for row in range(low, high):
         count, inside, at, end = 0, False, starts[row], ends[row]
         while at < end:
-            size = _space_at(data, at, end)
+            size = space_at(data, at, end)
             count += size == 0 and not inside
             inside = size == 0
             at += max(1, size)

@@ -40,21 +40,26 @@ def find_bytes(data: Any, start: int, end: int, wanted: Any, first: int, last: i
 
 
 @kernel(
-    f"void({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64, int64[::1], float64[::1], float64[::1])"
+    f"void({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64, boolean, int64[::1], float64[::1], float64[::1])"
 )
 def contains_rows(
     data: Any, starts: Any, ends: Any, wanted: Any, w_starts: Any, w_ends: Any, l_starts: Any, l_ends: Any,
-    rule: int, fail: Any, hits: Any, out: Any,
+    rule: int, non_empty: bool, fail: Any, hits: Any, out: Any,
 ) -> None:  # fmt: skip
-    """Fill `out` with each row's hits combined: rule 0 best, 1 mean over the leave-one-out sets, 2 the first."""
+    """Fill `out` with each row's hits combined: rule 0 best, 1 mean over the leave-one-out sets, 2 the first.
+
+    With `non_empty`, references without a character are left out; a list of none that is left is one empty reference.
+    """
     for row in range(starts.size):
-        n = l_ends[row] - l_starts[row]
-        total = 0
-        for k in range(n):
-            text = l_starts[row] + k
-            hits[k] = 1.0 if find_bytes(data, starts[row], ends[row], wanted, w_starts[text], w_ends[text], fail) else 0.0
-            total += int(hits[k])
+        n, total = 0, 0
+        for text in range(l_starts[row], l_ends[row]):
+            if non_empty and w_starts[text] == w_ends[text]:
+                continue
+            hits[n] = 1.0 if find_bytes(data, starts[row], ends[row], wanted, w_starts[text], w_ends[text], fail) else 0.0
+            total += int(hits[n])
+            n += 1
         if n == 0:
+            out[row] = 1.0 if non_empty else 0.0
             continue
         if rule == 2:
             out[row] = hits[0]

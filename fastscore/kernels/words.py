@@ -200,7 +200,9 @@ def _score_block(
             r_count = firsts[text + k + 1] - r_first
             if non_empty and r_count == 0:
                 continue
-            match, value = score_pair(clean, shared[k], p_first, p_count, r_first, r_count, keys, f1_table, empty_agrees, yes_no, match_wanted)
+            match, value = score_pair(
+                clean, shared[k], p_first, p_count, r_first, r_count, keys, f1_table, empty_agrees, yes_no, match_wanted
+            )
             if verbatim or whole:
                 reference = l_starts[row] + k
                 if verbatim:
@@ -214,6 +216,8 @@ def _score_block(
             used += 1
         if used == 0:
             match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, f1_table, empty_agrees, yes_no, match_wanted)
+            if verbatim:
+                match = 1.0 if p_starts[row] == p_ends[row] else 0.0
             matches[0], f1s[0], places[0] = match, value, 0 if n else -1
             used = 1
         if rules[RULE_FIRST]:

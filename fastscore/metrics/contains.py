@@ -27,5 +27,5 @@ def contained(predictions: TextColumn, references: ListColumn, recipe: Recipe) -
     hits = np.empty(most + 1)
     rule = ("best", "leave_one_out", "first").index(recipe.references)
     columns = (form.data, form.starts, form.ends, texts.data, texts.starts, texts.ends, references.starts, references.ends)
-    contains_rows(*columns, rule, fail, hits, out)
+    contains_rows(*columns, rule, recipe.reference_filter == "non-empty", fail, hits, out)
     return out

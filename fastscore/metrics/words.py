@@ -6,6 +6,7 @@ the answer, which references count) run here, as narrowing of bounds; everything
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +19,11 @@ from fastscore.kernels.tags import last_tag
 from fastscore.kernels.threads import run_in_threads
 from fastscore.kernels.words import measure_rows, score_rows
 from fastscore.metrics.contains import contained
-from fastscore.metrics.references import filtered
+from fastscore.metrics.references import filtered, with_words
 from fastscore.recipes import Recipe
 from fastscore.schema import Status
 from fastscore.text.columns import ListColumn, TextColumn
 from fastscore.text.normalize import not_utf8, prepared
-from fastscore.text.tables import normal_form
 
 __all__ = ["WordScores", "narrowed", "rules_of", "score_words"]
 
@@ -104,6 +104,9 @@ def score_words(
         out.exact_match[:] = contained(*as_given, recipe)
     elif recipe.exact == "verbatim" and predictions is not as_given[0]:
         bare = Recipe(name=recipe.name, exact="verbatim", references=recipe.references, whole_answers=recipe.whole_answers)
+        if recipe.reference_filter == "non-empty":
+            bare = replace(bare, reference_filter="non-empty")
+            as_given = as_given[0], with_words(as_given[1], recipe)
         out.exact_match[:] = score_words(*as_given, bare, status=status, threads=threads).exact_match
     _settle_values(out, references)
     return out
@@ -115,8 +118,7 @@ def narrowed(predictions: TextColumn, recipe: Recipe) -> TextColumn:
         return predictions
     starts, ends = predictions.starts.copy(), predictions.ends.copy()
     if recipe.answer == "first-line":
-        plain = normal_form(Recipe(name="white-space"))
-        first_lines(predictions.data, starts, ends, plain.blocks, plain.entries)
+        first_lines(predictions.data, starts, ends)
         return predictions._replace(starts=starts, ends=ends)
     failed = np.zeros(starts.size, dtype=np.uint8)
     last_tag(predictions.data, starts, ends, _OPENING, _CLOSING, failed)

@@ -201,11 +201,24 @@ def _list_bounds(array: pa.Array, name: str) -> tuple[Ints, Ints, pa.Array]:
         starts = (np.arange(count, dtype=np.int64) + array.offset) * size
         return starts, starts + size, array.values
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
-        array = pc.cast(array, pa.large_list(kind.value_type))
-        kind = array.type
+        return _view_bounds(array, name)
     values = array.values
     offsets = _offsets(array.buffers()[1], pa.types.is_large_list(kind), array.offset, count, len(values), name)
     return offsets[:-1], offsets[1:], values
+
+
+def _view_bounds(array: pa.Array, name: str) -> tuple[Ints, Ints, pa.Array]:
+    """As `_list_bounds`, for list views: an offset and a size each, in any order; what a null list points to is ignored."""
+    starts = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    sizes = array.sizes.to_numpy(zero_copy_only=False).astype(np.int64)
+    valid = validity(array)
+    if valid is not None:
+        starts[~valid] = 0
+        sizes[~valid] = 0
+    ends = starts + sizes
+    if starts.size and (starts.min() < 0 or sizes.min() < 0 or ends.max() > len(array.values)):
+        raise DataError(f"{name}: the Arrow array's list views point outside its {len(array.values)} values")
+    return starts, ends, array.values
 
 
 def _without_nulls(texts: TextColumn, starts: Ints, ends: Ints) -> ListColumn:
