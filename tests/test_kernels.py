@@ -15,6 +15,7 @@ from fastscore.kernels import bits, columns, lists, search, sums, tags, wide, wo
 from fastscore.kernels.jit import inner, kernel, kernels
 from fastscore.kernels.scratch import word_scratch
 from fastscore.kernels.warmup import compile_all
+from fastscore.metrics.contains import matches_of
 from fastscore.metrics.words import rules_of
 from fastscore.recipes import RECIPES
 from fastscore.text.columns import list_column, text_column
@@ -42,6 +43,7 @@ def test_score_rows_compiled_against_plain(name: str) -> None:
             nothing,
             references.starts,
             references.ends,
+            *matches_of(texts, references, RECIPES[name]),
         )
         assert (
             run(*sides, *gold, *normal_form(RECIPES[name]), rules_of(RECIPES[name]), 0, 5, scratch.budget, *out, *scratch.arrays)
@@ -95,22 +97,12 @@ def test_small_kernels_compiled_against_plain() -> None:
         pick(lists.vote)(flags, np.array([0, 3]), np.array([3, 5]), kept)
         limbs = np.zeros(8, np.int64)
         pick(sums.add_exactly)(np.array([0, 1, 0]), np.array([0.1, 1 / 3, 1.0]), np.array([1, 1, 0], np.uint8), limbs)
-        out = np.zeros(1)
         one = np.array([0]), np.array([9])
-        abd = np.frombuffer(b"abcabd", np.uint8)
-        pick(search.contains_rows)(
-            column.data[-21:-12],
-            *one,
-            abd,
-            np.array([0]),
-            np.array([6]),
-            *one[:1],
-            np.array([1]),
-            0,
-            np.zeros(9, np.int64),
-            np.zeros(2),
-            out,
-        )
+        found = np.zeros(4, np.uint8)
+        texts = np.frombuffer(b"abcabdabcabcabd", np.uint8)
+        for whole, at in ((False, 0), (True, 2)):
+            listed = np.array([0, 6]), np.array([6, 15]), np.array([at // 2]), np.array([at // 2 + 1]), np.array([at])
+            pick(search.match_pairs)(column.data[-21:-12], *one, texts, *listed, whole, np.zeros(9, np.int64), found)
         got.append(
             [
                 starts.tolist(),
@@ -120,12 +112,12 @@ def test_small_kernels_compiled_against_plain() -> None:
                 flags.tolist(),
                 kept.tolist(),
                 limbs.tolist(),
-                out.tolist(),
+                found.tolist(),
             ]
         )
     assert got[0] == got[1]
     assert got[0][2] == [1, 0, 1, 1, 1]
-    assert got[0][-1] == [1.0]
+    assert got[0][-1] == [1, 1, 1, 0]
 
 
 def test_every_kernel_has_one_signature() -> None:

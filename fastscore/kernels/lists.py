@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastscore.kernels.jit import kernel
-from fastscore.kernels.words import same_bytes
+from fastscore.kernels.wide import same_bytes
 
 __all__ = ["first_of_equals", "vote"]
 

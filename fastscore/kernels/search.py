@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fastscore.kernels.jit import inner, kernel
+from fastscore.kernels.wide import same_bytes
 
-__all__ = ["contains_rows", "find_bytes"]
+__all__ = ["find_bytes", "match_pairs"]
 
 _BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _INTS = "Array(int64, 1, 'C', readonly=True)"
@@ -40,30 +41,23 @@ def find_bytes(data: Any, start: int, end: int, wanted: Any, first: int, last: i
 
 
 @kernel(
-    f"void({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64, boolean, int64[::1], float64[::1], float64[::1])"
+    f"void({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, boolean, int64[::1], uint8[::1])"
 )
-def contains_rows(
+def match_pairs(
     data: Any, starts: Any, ends: Any, wanted: Any, w_starts: Any, w_ends: Any, l_starts: Any, l_ends: Any,
-    rule: int, non_empty: bool, fail: Any, hits: Any, out: Any,
+    firsts: Any, whole: bool, fail: Any, flags: Any,
 ) -> None:  # fmt: skip
-    """Fill `out` with each row's hits combined: rule 0 best, 1 mean over the leave-one-out sets, 2 the first.
+    """Whether row's text contains, or with `whole` equals, each text of its list: ``flags[firsts[row] + k]`` for the k-th.
 
-    With `non_empty`, references without a character are left out; a list of none that is left is one empty reference.
+    The flag behind a list's last is the row's match with a text of nothing.
     """
     for row in range(starts.size):
-        n, total = 0, 0
+        start, end, flag = starts[row], ends[row], firsts[row]
         for text in range(l_starts[row], l_ends[row]):
-            if non_empty and w_starts[text] == w_ends[text]:
-                continue
-            hits[n] = 1.0 if find_bytes(data, starts[row], ends[row], wanted, w_starts[text], w_ends[text], fail) else 0.0
-            total += int(hits[n])
-            n += 1
-        if n == 0:
-            out[row] = 1.0 if non_empty else 0.0
-            continue
-        if rule == 2:
-            out[row] = hits[0]
-        elif rule == 0 or n == 1 or total != 1:
-            out[row] = 1.0 if total else 0.0
-        else:
-            out[row] = (n - 1) / n
+            if whole:
+                same = same_bytes(data, start, end, wanted, w_starts[text], w_ends[text])
+            else:
+                same = find_bytes(data, start, end, wanted, w_starts[text], w_ends[text], fail)
+            flags[flag] = 1 if same else 0
+            flag += 1
+        flags[flag] = 1 if start == end or not whole else 0

@@ -14,7 +14,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-__all__ = ["ALL_BITS", "blanks64", "clean64", "count_bits", "equal64", "lowest_bit", "lowest_bits"]
+from fastscore.kernels.jit import inlined
+
+__all__ = ["ALL_BITS", "blanks64", "clean64", "count_bits", "equal64", "lowest_bit", "lowest_bits", "same_bytes"]
 
 ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
@@ -207,3 +209,21 @@ def _lowest_bits_compiled(count: Any) -> Any:
         return (np.uint64(1) << np.uint64(count)) - np.uint64(1)
 
     return compiled
+
+
+@inlined
+def same_bytes(a: Any, at: int, a_end: int, b: Any, other: int, b_end: int) -> bool:
+    """Whether ``a[at:a_end]`` and ``b[other:b_end]`` are the same bytes."""
+    if a_end - at != b_end - other:
+        return False
+    while at < a_end and at + 64 <= a.size and other + 64 <= b.size:
+        if equal64(a, at, b, other) | ~lowest_bits(min(64, a_end - at)) != ALL_BITS:
+            return False
+        at += 64
+        other += 64
+    while at < a_end:
+        if a[at] != b[other]:
+            return False
+        at += 1
+        other += 1
+    return True

@@ -20,15 +20,14 @@ from fastscore.kernels.layout import (
     RULE_FIRST,
     RULE_LEAVE_ONE_OUT,
     RULE_NON_EMPTY,
-    RULE_VERBATIM,
     RULE_YES_NO,
     STATUS_NO_REFERENCES,
     STATUS_OK,
 )
 from fastscore.kernels.overlap import build_lanes, clear_slots, count_lanes, count_one_by_one, table_mask
-from fastscore.kernels.wide import ALL_BITS, equal64, lowest_bits
+from fastscore.kernels.wide import same_bytes
 
-__all__ = ["measure_rows", "same_bytes", "score_rows"]
+__all__ = ["measure_rows", "score_rows"]
 
 _BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _INTS = "Array(int64, 1, 'C', readonly=True)"
@@ -46,24 +45,6 @@ def measure_rows(
             size += r_ends[text] - r_starts[text]
         most[1] = max(most[1], size)
         most[2] = max(most[2], l_ends[row] - l_starts[row])
-
-
-@inlined
-def same_bytes(a: Any, at: int, a_end: int, b: Any, other: int, b_end: int) -> bool:
-    """Whether ``a[at:a_end]`` and ``b[other:b_end]`` are the same bytes."""
-    if a_end - at != b_end - other:
-        return False
-    while at < a_end and at + 64 <= a.size and other + 64 <= b.size:
-        if equal64(a, at, b, other) | ~lowest_bits(min(64, a_end - at)) != ALL_BITS:
-            return False
-        at += 64
-        other += 64
-    while at < a_end:
-        if a[at] != b[other]:
-            return False
-        at += 1
-        other += 1
-    return True
 
 
 @inlined
@@ -150,16 +131,15 @@ def _clean_texts(
 
 @inner
 def _score_block(
-    p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
-    rules: Any, low: int, stop: int, list_texts: Any,
+    p_whole: Any, r_whole: Any, l_starts: Any, l_ends: Any, given: Any, given_firsts: Any, rules: Any, low: int, stop: int, list_texts: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, firsts: Any, slots: Any, slot_used: Any,
     shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> None:  # fmt: skip
     """Compare each row of a prepared block with its references, combine, and fill the row's scores."""
     empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
-    verbatim, non_empty, whole = rules[RULE_VERBATIM], rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER]
-    plain = not (verbatim or non_empty or whole)
+    non_empty, whole, matched_before = rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER], given.size > 0
+    plain = not (matched_before or non_empty or whole)
     one_match_decides = plain and not leave_one_out and not yes_no
     mask, built, built_size = 0, -1, 0
     for row in range(low, stop):
@@ -203,21 +183,18 @@ def _score_block(
             match, value = score_pair(
                 clean, shared[k], p_first, p_count, r_first, r_count, keys, f1_table, empty_agrees, yes_no, match_wanted
             )
-            if verbatim or whole:
-                reference = l_starts[row] + k
-                if verbatim:
-                    same = same_bytes(p_data, p_starts[row], p_ends[row], r_data, r_starts[reference], r_ends[reference])
-                    match = 1.0 if same else 0.0
-                if whole and r_whole[reference]:
-                    match = 1.0 if p_whole[row] else 0.0
-                    value = match
+            if matched_before:
+                match = float(given[given_firsts[row] + k])
+            if whole and r_whole[l_starts[row] + k]:
+                match = 1.0 if p_whole[row] else 0.0
+                value = match
             matches[used], f1s[used], places[used] = match, value, k
             match_wanted = match_wanted and (match == 0.0 or not one_match_decides)
             used += 1
         if used == 0:
             match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, f1_table, empty_agrees, yes_no, match_wanted)
-            if verbatim:
-                match = 1.0 if p_starts[row] == p_ends[row] else 0.0
+            if matched_before:
+                match = float(given[given_firsts[row] + n])
             matches[0], f1s[0], places[0] = match, value, 0 if n else -1
             used = 1
         if rules[RULE_FIRST]:
@@ -232,7 +209,7 @@ def _score_block(
 
 
 @kernel(
-    f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, "
+    f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, "
     "uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
     "uint8[::1], uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
@@ -240,6 +217,7 @@ def _score_block(
 )
 def score_rows(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
+    given: Any, given_firsts: Any,
     table: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
@@ -311,7 +289,7 @@ def score_rows(
             return bad
         cut_texts(clean, at, bounds, rows + texts, keys, firsts, articles, masks, ranks, counts)
         _score_block(
-            p_data, p_starts, p_ends, p_whole, r_data, r_starts, r_ends, r_whole, l_starts, l_ends, rules, row, stop, list_texts,
+            p_whole, r_whole, l_starts, l_ends, given, given_firsts, rules, row, stop, list_texts,
             status, exact_match, f1, precision, recall, best_reference,
             clean, keys, firsts, slots, slot_used, shared, matches, f1s, places, f1_table,
         )  # fmt: skip

@@ -10,9 +10,8 @@ from fastscore.kernels.lists import first_of_equals, vote
 from fastscore.recipes import Recipe
 from fastscore.text.columns import ListColumn, TextColumn
 from fastscore.text.lowered import lowered
-from fastscore.text.normalize import normalized
 
-__all__ = ["filtered", "with_words"]
+__all__ = ["filtered"]
 
 _CANNOT_ANSWER = np.frombuffer(b"CANNOTANSWER", dtype=np.uint8)
 
@@ -36,12 +35,6 @@ def filtered(references: ListColumn, recipe: Recipe) -> ListColumn:
         equal_to(texts.data, texts.starts, texts.ends, _CANNOT_ANSWER, flags)
         vote(flags, references.starts, references.ends, kept)
     return _only(references, kept.astype(np.bool_))
-
-
-def with_words(references: ListColumn, recipe: Recipe) -> ListColumn:
-    """The references whose normal form by the recipe is not empty."""
-    form = normalized(references.texts, recipe, "references")
-    return _only(references, form.ends > form.starts)
 
 
 def _only(references: ListColumn, kept: npt.NDArray[np.bool_]) -> ListColumn:

@@ -6,7 +6,6 @@ the answer, which references count) run here, as narrowing of bounds; everything
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,8 @@ from fastscore.kernels.scratch import word_scratch
 from fastscore.kernels.tags import last_tag
 from fastscore.kernels.threads import run_in_threads
 from fastscore.kernels.words import measure_rows, score_rows
-from fastscore.metrics.contains import contained
-from fastscore.metrics.references import filtered, with_words
+from fastscore.metrics.contains import matches_of
+from fastscore.metrics.references import filtered
 from fastscore.recipes import Recipe
 from fastscore.schema import Status
 from fastscore.text.columns import ListColumn, TextColumn
@@ -78,7 +77,7 @@ def score_words(
     references = filtered(references, recipe)
     _settle_status(status, predictions, references, recipe)
     p_whole, r_whole = _cannot_answer_flags(predictions, references.texts, recipe)
-    as_given = predictions, references
+    matches = matches_of(predictions, references, recipe)
     predictions, form = prepared(predictions, recipe, "prediction")
     references = references._replace(texts=prepared(references.texts, recipe, "references")[0])
     f1, match, precision, recall = (np.empty(rows) for _ in range(4))
@@ -88,6 +87,7 @@ def score_words(
     columns = (
         *(predictions.data, predictions.starts, predictions.ends, p_whole),
         *(references.texts.data, references.texts.starts, references.texts.ends, r_whole, references.starts, references.ends),
+        *matches,
     )
 
     def work(low: int, high: int) -> int:
@@ -100,14 +100,6 @@ def score_words(
     bad = [row for row in run_in_threads(work, rows, threads) if row >= 0]
     if bad:
         raise not_utf8("prediction or references", min(bad))
-    if recipe.exact == "contains":
-        out.exact_match[:] = contained(*as_given, recipe)
-    elif recipe.exact == "verbatim" and predictions is not as_given[0]:
-        bare = Recipe(name=recipe.name, exact="verbatim", references=recipe.references, whole_answers=recipe.whole_answers)
-        if recipe.reference_filter == "non-empty":
-            bare = replace(bare, reference_filter="non-empty")
-            as_given = as_given[0], with_words(as_given[1], recipe)
-        out.exact_match[:] = score_words(*as_given, bare, status=status, threads=threads).exact_match
     _settle_values(out, references)
     return out
 
@@ -129,7 +121,6 @@ def narrowed(predictions: TextColumn, recipe: Recipe) -> TextColumn:
 def rules_of(recipe: Recipe) -> npt.NDArray[np.int64]:
     """The recipe's rules as the kernels read them."""
     rules = np.zeros(layout.RULES, dtype=np.int64)
-    rules[layout.RULE_VERBATIM] = recipe.exact == "verbatim"
     rules[layout.RULE_EMPTY_AGREES] = recipe.empty == "agree"
     rules[layout.RULE_LEAVE_ONE_OUT] = recipe.references == "leave_one_out"
     rules[layout.RULE_FIRST] = recipe.references == "first"
