@@ -13,13 +13,21 @@ from typing import Literal
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from fastscore.errors import ColumnTypeError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import ColumnTypeError, EncodingError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
+from fastscore.formats.positions import count_misplaced
 from fastscore.schema import Status
 
 __all__ = ["Aligned", "KeyedReferences", "align"]
 
 _KEYS = ("question_id", "turn_id")
+#: Text beyond this many bytes cannot be taken together under 32-bit offsets.
+_NARROW = 2**31 - 1
+_MISPLACED = {
+    "spans_outside_context": "predicted spans lie outside their context",
+    "text_not_at_offset": "predictions are not the text at their offset in the context",
+}
 Order = Literal["predictions", "references"]
 
 
@@ -80,6 +88,12 @@ class KeyedReferences:
         status = np.where(rows < 0, int(Status.UNMATCHED_PREDICTION), int(Status.OK)).astype(np.int8)
         return _together(predictions, np.arange(rows.size), self.table, rows, self.keys, status)
 
+    def digest(self) -> str:
+        """A fingerprint of the keys and the references, to tell whether two runs were given the same."""
+        frame = pl.DataFrame(pl.from_arrow(self.table.select([*self.keys, "references"])))
+        hashed = frame.select(pl.struct(pl.all()).hash(seed=0)).to_series()
+        return f"{int(hashed.to_numpy().sum()) if frame.height else 0:016x}"
+
     def missing(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Rows of references that no prediction has met so far."""
         return np.flatnonzero(~self._seen)
@@ -126,6 +140,9 @@ def align(
         notes += (f"{counts['missing_prediction']} references have no prediction",)
     if counts["unmatched_prediction"]:
         notes += (f"{counts['unmatched_prediction']} predictions are for unknown questions and are not scored",)
+    misplaced = count_misplaced(table)
+    notes += tuple(f"{n} {_MISPLACED[name]}" for name, n in misplaced.items() if n)
+    counts |= misplaced
     return Aligned(table, counts, notes)
 
 
@@ -135,15 +152,44 @@ def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
     for key in keys:
         if key not in table.column_names:
             raise UnknownNameError(f"{side}: the key column {key!r} is not there.{did_you_mean(key, table.column_names)}")
-        kind = table.schema.field(key).type
-        value = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_floating(value) or pa.types.is_boolean(value) or pa.types.is_nested(value) or pa.types.is_temporal(value):
+        column = table.column(key)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if _is_binary(kind):
+            column = _decoded(column, key, side)
+        elif not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
             raise ColumnTypeError(
-                f"{side}: key column {key!r} must be text or integer, got {kind}; a float cannot hold every id exactly"
+                f"{side}: key column {key!r} must be text or integer, got {column.type}; a float cannot hold every id exactly"
             )
-        series = pl.Series(key, pl.from_arrow(table.column(key))).cast(pl.String)
+        series = pl.Series(key, pl.from_arrow(column)).cast(pl.String)
         columns.append(series.set(series == "", None))
     return pl.DataFrame(columns)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind) or types.is_fixed_size_binary(kind)
+    )
+
+
+def _decoded(column: pa.ChunkedArray, key: str, side: str) -> pa.ChunkedArray:
+    """A binary column as text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        return pc.cast(pc.cast(column, pa.large_binary()), pa.large_string())
+    except pa.ArrowInvalid:
+        for row, value in enumerate(column.to_pylist()):
+            try:
+                (value or b"").decode()
+            except UnicodeDecodeError:
+                message = f"{side}: key column {key!r}: row {row} is not valid UTF-8; decode or repair that key first"
+                raise EncodingError(message, key, row) from None
+        raise
 
 
 def _together(
@@ -172,7 +218,26 @@ def _together(
 def _take(table: pa.Table, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
     if rows.size == table.num_rows and bool((rows == np.arange(rows.size)).all()):
         return table
+    kinds = [_takeable(f.type, c.nbytes > _NARROW) for f, c in zip(table.schema, table.columns, strict=True)]
+    if kinds != table.schema.types:
+        fields = [f.with_type(kind) for f, kind in zip(table.schema, kinds, strict=True)]
+        table = table.cast(pa.schema(fields))
     return table.take(pa.array(rows, mask=rows < 0))
+
+
+def _takeable(kind: pa.DataType, large: bool) -> pa.DataType:
+    """A type of the same values that rows can be taken from: no views, and 64-bit offsets where 32-bit ones are too small."""
+    types = pa.types
+    if types.is_string_view(kind) or (large and types.is_string(kind)):
+        return pa.large_string()
+    if types.is_binary_view(kind) or (large and types.is_binary(kind)):
+        return pa.large_binary()
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_list_view(kind) or types.is_large_list_view(kind):
+        field = kind.value_field.with_type(_takeable(kind.value_type, large))
+        return pa.list_(field) if types.is_list(kind) and not large else pa.large_list(field)
+    if types.is_struct(kind):
+        return pa.struct([f.with_type(_takeable(f.type, large)) for f in kind])
+    return kind
 
 
 def _filled(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,6 +1,7 @@
 """The command `fastscore`: thin over the library, one line on standard error for every mistake, results on standard output.
 
-Exit codes: 0 done; 2 the call is wrong; 3 the data are wrong, or `--check` found a difference; 130 stopped by Ctrl-C.
+Exit codes: 0 done; 2 the call is wrong; 3 the data are wrong, or `--check` or `--strict` found something; 4 below `--fail-under`;
+5 worse than the system before (`compare --fail-on-regression`); 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
+from cyclopts.config import Env, Toml
 
 from fastscore.commands.console import say
+from fastscore.commands.options import STREAM
 from fastscore.errors import DataError, FastscoreError, UsageError
 from fastscore.version import __version__
 
@@ -20,14 +23,26 @@ __all__ = ["app", "main"]
 app = App(
     name="fastscore",
     help="Score question-answering predictions: the published scripts' numbers to the bit, at the speed of reading the file.",
-    help_epilogue="Exit codes: 0 done, 2 wrong call, 3 wrong data (or --check found a difference), 130 stopped.",
+    help_epilogue=(
+        "Exit codes: 0 done; 2 wrong call; 3 wrong data, or --check or --strict found something; 4 below --fail-under; "
+        "5 worse than the system before (compare --fail-on-regression); 130 stopped."
+    ),
     version=__version__,
     version_flags=["--version"],
+    suppress_keyboard_interrupt=False,
+    config=[Env("FASTSCORE_", command=True), Toml("fastscore.toml", search_parents=True, allow_unknown=True)],
 )
 
 #: The sub-commands, each loaded when it is called: its name, its function's home, its line in `--help`.
 _COMMANDS = (
     ("score", "fastscore.commands.score:score", "Score a file of predictions and print the summary."),
+    ("retrieval", "fastscore.commands.retrieval:retrieval", "Score ranked documents against judged ones, as trec_eval does."),
+    ("compare", "fastscore.commands.compare:compare", "Compare systems on the same items: paired differences with error bars."),
+    ("report", "fastscore.commands.report:report", "Write one HTML file with figures, charts and items to look at."),
+    ("explain", "fastscore.commands.explain:explain", "Explain one item: normal forms, words, references, and why."),
+    ("differ", "fastscore.commands.differ:differ", "Where two scorers disagree on the same items, by how much, and why."),
+    ("rewards", "fastscore.commands.rewards:rewards", "Give rollouts rewards and advantages for reinforcement learning."),
+    ("merge", "fastscore.commands.merge:merge", "Add up the totals of several runs."),
     ("recipes", "fastscore.commands.recipes:recipes", "List the recipes, or print one with all its parts."),
     ("warmup", "fastscore.commands.warmup:warmup", "Compile all kernels into the cache and say where it is."),
 )
@@ -38,8 +53,9 @@ for _name, _home, _help in _COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     try:
+        given = sys.argv[1:] if arguments is None else arguments
         code = app(
-            list(sys.argv[1:] if arguments is None else arguments),
+            [STREAM if argument == "-" else argument for argument in given],
             exit_on_error=False,
             print_error=False,
             result_action="return_value",

@@ -60,7 +60,11 @@ class FormatError(DataError):
 
 
 class EncodingError(DataError):
-    """Text that is not valid UTF-8."""
+    """Text that is not valid UTF-8; `column` and `row` say where, as far as they are known."""
+
+    def __init__(self, message: str, column: str = "", row: int | None = None) -> None:
+        super().__init__(message)
+        self.column, self.row = column, row
 
 
 class KeyMismatchError(DataError):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from fastscore.errors import UsageError
 from fastscore.version import __version__
 
-__all__ = ["refuse_existing", "write_items"]
+__all__ = ["refuse_existing", "safe_frame", "write_items"]
 
 _FORMULA = r"^[=+\-@\t\r]"
 
@@ -65,19 +65,22 @@ def _arrow(items: pa.Table, name: str) -> None:
         writer.write_table(items)
 
 
-def _frame(items: pa.Table) -> pl.DataFrame:
+def safe_frame(items: pa.Table, *, formulas: bool = False) -> pl.DataFrame:
+    """Item scores as a frame for a text format, labels as text; with `formulas`, text that a spreadsheet would run gets an apostrophe."""
     frame = pl.DataFrame(pl.from_arrow(items))
-    return frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    frame = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    if not formulas:
+        return frame
+    text = pl.col(pl.String)
+    return frame.with_columns(pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep())
 
 
 def _jsonl(items: pa.Table, name: str) -> None:
-    _frame(items).write_ndjson(name)
+    safe_frame(items).write_ndjson(name)
 
 
 def _csv(items: pa.Table, name: str) -> None:
-    text = pl.col(pl.String)
-    safe = pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep()
-    _frame(items).with_columns(safe).write_csv(name)
+    safe_frame(items, formulas=True).write_csv(name)
 
 
 _WRITERS: dict[str, Callable[[pa.Table, str], None]] = {".parquet": _parquet, ".arrow": _arrow, ".jsonl": _jsonl, ".csv": _csv}

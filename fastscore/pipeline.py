@@ -23,7 +23,7 @@ __all__ = ["aligned_items", "load", "score", "score_items", "with_columns"]
 
 Side = Literal["predictions", "references"]
 #: Columns of the items that the official layouts and the groups of a report need, kept where they are there.
-_REPORTED = ("domain", "has_answer")
+REPORTED = ("domain", "has_answer")
 
 
 def score(
@@ -104,7 +104,7 @@ def score_items(
     for column in by:
         if column not in table.column_names:
             raise UnknownNameError(f"by: column {column!r} is not there.{did_you_mean(column, table.column_names)}")
-    kept = list(dict.fromkeys([*keep, *by, *(c for c in _REPORTED if c in table.column_names)]))
+    kept = list(dict.fromkeys([*keep, *by, *(c for c in REPORTED if c in table.column_names)]))
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     scored = [score_batch(b, recipe, keep=kept, top_n=top_n, threads=threads) for b in batches]
     items = pa.Table.from_batches(scored)

@@ -78,7 +78,8 @@ def score_batch(
     texts = text_column(_array(batch, prediction), prediction)
     lists = list_column(_array(batch, references), references)
     scores = score_words(texts, lists, found, status=status, threads=threads)
-    columns = {name: batch.column(name) for name in (*(k for k in KEY_COLUMNS if k in batch.schema.names), *_kept(batch, keep))}
+    handed_on = (*(k for k in KEY_COLUMNS if k in batch.schema.names), *_kept(batch, keep))
+    columns = {name: batch.column(name) for name in handed_on}
     unscored = _unscored(scores.status, found)
     for name in WORD_METRICS:
         columns[name] = float_array(getattr(scores, name), unscored)
@@ -95,7 +96,9 @@ def score_batch(
             columns[name] = float_array(values, unscored)
     columns["status"] = status_array(scores.status)
     assert all(len(c) == rows for c in columns.values())
-    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    given = {name: batch.schema.field(name).with_nullable(True) for name in handed_on}
+    fields = [given.get(name) or pa.field(name, column.type) for name, column in columns.items()]
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields))
 
 
 def score_one(prediction: str | None, references: str | Sequence[str | None] | None, recipe: str | Recipe) -> dict[str, Any]:

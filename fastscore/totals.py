@@ -80,22 +80,25 @@ class Totals:
     def _add_batch(self, batch: pa.RecordBatch) -> None:
         codes = _status_codes(batch)
         everything = np.zeros(batch.num_rows, dtype=np.int64)
+        measured = {metric: _values(_column(batch, metric), metric) for metric in self.metrics}
         for column in self._names:
-            groups = everything if column == "" else self._groups_of(batch, column)
             sums = self._sums[column]
+            if column == "":
+                groups, places = everything, np.zeros(1, dtype=np.int64)
+            else:
+                places, groups = np.unique(self._groups_of(batch, column), return_inverse=True)
             sums.grow(len(self._names[column]))
-            size = len(sums.statuses)
+            size = places.size
             counts = np.zeros(size * _KINDS, dtype=np.int64)
             count_codes(groups, codes, _KINDS, counts)
-            sums.statuses += counts.reshape(size, _KINDS)
+            sums.statuses[places] += counts.reshape(size, _KINDS)
             for metric in self.metrics:
-                values, valid = _values(_column(batch, metric), metric)
+                values, valid = measured[metric]
                 limbs = np.zeros(size * LIMBS, dtype=np.int64)
                 add_exactly(groups, values, valid, limbs)
                 present = np.bincount(groups[valid.astype(bool)], minlength=size).astype(np.int64)
-                sums.values[metric] += present
-                touched = np.flatnonzero(present)
-                sums.limbs[metric][touched] += _joined(limbs.reshape(size, LIMBS)[touched])
+                sums.values[metric][places] += present
+                sums.limbs[metric][places] += _joined(limbs.reshape(size, LIMBS))
 
     def _groups_of(self, batch: pa.RecordBatch, column: str) -> Ints:
         """Each row's group number; new values get the next numbers in order of appearance."""
@@ -118,6 +121,10 @@ class Totals:
             for metric in self.metrics:
                 sums.limbs[metric][places] += more.limbs[metric]
                 sums.values[metric][places] += more.values[metric]
+
+    def groups(self) -> int:
+        """How many groups there are in all."""
+        return sum(len(self._names[column]) for column in self.by)
 
     def block(self, column: str = "", value: str = "") -> dict[str, Any]:
         """Counts and means of one group (by default of all rows): ``count`` is the denominator; a mean of nothing is None."""

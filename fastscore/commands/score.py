@@ -1,59 +1,89 @@
-"""`fastscore score`: from files of predictions and references to the summary and the item scores."""
+"""`fastscore score`: from files of predictions and references to the summary and the item scores.
+
+Tables are scored as a stream in constant memory (`fastscore.stage`); published scorers' JSON layouts, and what needs all items at
+once (`--official`, `--check`, `--ci`, `--plot`), are scored in memory. Both ways give the same bits.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from fastscore.commands.console import print_table, say
+from fastscore.commands.options import check_threshold, from_argument, memory_bytes, split_inputs, storage_of, thresholds_of
+from fastscore.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from fastscore.recipes import Recipe
+    from fastscore.result import Result
+    from fastscore.stage.result import StageResult
 
 __all__ = ["score"]
 
+_Many = Parameter(negative=())
+_FAILED, _BELOW = 3, 4
+_TABLES = ("parquet", "arrow", "jsonl", "csv")
+
 
 def score(
-    predictions: Path,
-    references: Path | None = None,
-    /,
-    *,
+    *paths: str,
     recipe: Annotated[str, Parameter(alias="-r")],
-    by: Annotated[list[str] | None, Parameter(negative=())] = None,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    by: Annotated[list[str] | None, _Many] = None,
+    output: Annotated[str | None, Parameter(alias="-o")] = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     official: Annotated[bool, Parameter(negative=())] = False,
+    na_probs: Path | None = None,
     check: int = 0,
-    top_n: Annotated[list[int] | None, Parameter(negative=())] = None,
-    keep: Annotated[list[str] | None, Parameter(negative=())] = None,
+    ci: Annotated[bool, Parameter(negative=())] = False,
+    cluster: str | None = None,
+    plot: Annotated[bool, Parameter(negative=())] = False,
+    top_n: Annotated[list[int] | None, _Many] = None,
+    keep: Annotated[list[str] | None, _Many] = None,
     prediction: str = "prediction",
-    references_column: str = "references",
-    id: Annotated[list[str] | None, Parameter(negative=())] = None,
+    references_column: Annotated[str, Parameter(name=["--references", "--references-column"])] = "references",
+    references_file: str | None = None,
+    id: Annotated[list[str] | None, _Many] = None,
+    where: str | None = None,
     format: str | None = None,
     references_format: str | None = None,
+    storage_option: Annotated[list[str] | None, _Many] = None,
     threads: int | None = None,
+    memory: str | None = None,
+    strict: Annotated[bool, Parameter(negative=())] = False,
+    fail_under: Annotated[list[str] | None, _Many] = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
-) -> None:
-    """Score a file of predictions and print the summary.
+) -> int:
+    """Score predictions and print the summary.
 
     Parameters
     ----------
-    predictions
-        File of predictions: CoQA or SQuAD layout JSON, parquet, Arrow, JSON Lines or CSV.
-    references
-        File of references, joined by key; without it the predictions' file has a column of them.
+    paths
+        PREDICTIONS [REFERENCES]. Predictions are a file, a glob in quotes, a folder, - (an Arrow stream) or a URL; more than two
+        paths are all predictions. References are joined by key; without them the predictions have a column of them.
     recipe
         Which published scorer's rule to use; `fastscore recipes` lists them.
     by
         Report groups by this column; may be given several times.
     output
-        Write the item scores: .parquet, .arrow, .jsonl or .csv by suffix.
+        Write the item scores: a file (.parquet, .arrow, .jsonl or .csv by suffix; - is an Arrow stream), or a folder, which gets
+        one shard for each input file and can be resumed.
     json
         Print the summary as JSON.
     official
         Print what the published script prints.
+    na_probs
+        With --official and a SQuAD 2 recipe: the file of no-answer probabilities, for the best thresholds.
     check
         Score so many random rows again with the reference implementation; any difference is an error.
+    ci
+        Add standard errors and 95 % intervals, clustered by the natural unit.
+    cluster
+        The column whose values are the clusters of --ci.
+    plot
+        Add a histogram of F1.
     top_n
         Add the column top_N, the share with a hit among the first N spans; may be given several times.
     keep
@@ -62,45 +92,140 @@ def score(
         What the column of predictions is called.
     references_column
         What the column of references is called.
+    references_file
+        The file of references, where all the paths are predictions.
     id
-        A key column of the join; may be given several times.
+        A key column; may be given several times.
+    where
+        Score only the rows for which this SQL condition holds.
     format
-        Format of the predictions' file, where its content should not be asked.
+        Format of the predictions' files, where their content should not be asked.
     references_format
         Format of the references' file.
+    storage_option
+        KEY=VALUE for an object store, as polars takes it; may be given several times.
     threads
         How many threads may work; by default all cores.
+    memory
+        How much memory the process may take, such as 2GiB.
+    strict
+        Exit with 3 where any row has no score of its own (a status other than ok).
+    fail_under
+        METRIC=VALUE: exit with 4 where the mean is below; may be given several times.
     overwrite
-        Replace the output file where it is there.
+        Replace the output where it is there.
     quiet
-        No notes on standard error.
+        No notes and no progress on standard error.
     """
+    from fastscore.recipes import resolve_recipe
+
+    output = None if output is None else from_argument(output)
+    found, note = resolve_recipe(recipe)
+    inputs, gold = split_inputs(paths, references_file)
+    wanted = thresholds_of(fail_under)
+    if na_probs is not None and not official:
+        raise UsageError("--na-probs goes with --official: it is the published SQuAD 2 script's best thresholds")
+    options: dict[str, Any] = {
+        "prediction": prediction,
+        "references_column": references_column,
+        "by": by or (),
+        "keep": keep or (),
+        "top_n": top_n or 1,
+        "format": format,
+        "references_format": references_format,
+        "threads": threads,
+    }
+    result: Result | StageResult
+    failures: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    if not (official or check or ci or cluster or plot) and _all_tables(inputs, format):
+        from fastscore.stage.run import score_files
+
+        options |= {
+            "memory": memory_bytes(memory),
+            "storage_options": storage_of(storage_option),
+            "ids": id or (),
+            "where": where,
+        }
+        result = score_files(inputs, output, recipe=found, references=gold, overwrite=overwrite, quiet=quiet, **options)
+        failures, last = result.failures, (result.last_line(),)
+    else:
+        if where is not None or storage_option or len(inputs) > 1:
+            raise UsageError(
+                "--where, --storage-option and several inputs do not go with JSON layouts, --official, --check, --ci or --plot"
+            )
+        result = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options)
+    if not quiet:
+        say(*([note] if note else []), *result.notes, *last)
+    say(*failures)
+    if output != "-":
+        _print(result, found, json=json, official=official, na_probs=na_probs)
+    if failures:
+        return _FAILED
+    if strict:
+        _refuse_silent(result.summary["overall"])
+    return _BELOW if check_threshold(result.summary["overall"], wanted, say) else 0
+
+
+def _all_tables(inputs: list[str], format: str | None) -> bool:
+    """Whether all inputs are tables, which a stage can stream."""
+    from fastscore.stage.sources import find_sources
+
+    return all(s.format in _TABLES for s in find_sources(inputs, format))
+
+
+def _in_memory(
+    predictions: str,
+    gold: str | None,
+    recipe: Recipe,
+    output: str | None,
+    check: int,
+    overwrite: bool,
+    quiet: bool,
+    ids: list[str] | None,
+    options: dict[str, Any],
+) -> Result:
     from fastscore.output import refuse_existing, write_items
     from fastscore.pipeline import aligned_items, load, score_items, with_columns
-    from fastscore.recipes import resolve_recipe
-    from fastscore.report import as_json, official_json
 
-    found, note = resolve_recipe(recipe)
     if output is not None:
-        refuse_existing(output, overwrite)
-    loaded = load(predictions, "predictions", format)
-    gold = None if references is None else load(references, "references", references_format)
-    loaded, gold = with_columns(loaded, gold, prediction, references_column)
-    table, notes = aligned_items(loaded, gold, id)
-    result = score_items(table, found, by=by or (), keep=keep or (), top_n=top_n or 1, threads=threads, notes=notes)
-    if not quiet:
-        say(*([note] if note else []), *result.notes)
+        refuse_existing(Path(output), overwrite)
+    loaded = load(predictions, "predictions", options["format"])
+    against = None if gold is None else load(gold, "references", options["references_format"])
+    loaded, against = with_columns(loaded, against, options["prediction"], options["references_column"])
+    table, notes = aligned_items(loaded, against, ids)
+    shared = {k: options[k] for k in ("by", "keep", "top_n", "threads")}
+    result = score_items(table, recipe, notes=notes, **shared)
     if check:
         from fastscore.check import check_rows
 
-        checked = check_rows(table, result.items, found, check)
+        checked = check_rows(table, result.items, recipe, check)
         if not quiet:
             say(f"{checked:,} rows scored again by the reference implementation: all equal")
     if output is not None:
-        write_items(result.items, output, found.signature)
+        write_items(result.items, Path(output), recipe.signature)
+    return result
+
+
+def _print(result: Result | StageResult, recipe: Recipe, *, json: bool, official: bool, na_probs: Path | None) -> None:
+    from fastscore.report import as_json
+
+    items: Any = getattr(result, "items", None)
     if official:
-        print(official_json(result.items, found.name))
-    elif json:
+        from fastscore.official import official_json
+
+        print(official_json(items, recipe.name))
+        return
+    if json:
         print(as_json(result.summary))
     else:
         print_table(result)
+
+
+def _refuse_silent(overall: dict[str, Any]) -> None:
+    from fastscore.schema import Status
+
+    silent = {s.label: overall[s.label] for s in Status if s is not Status.OK and overall[s.label]}
+    if silent:
+        said = ", ".join(f"{n:,} {label}" for label, n in silent.items())
+        raise DataError(f"--strict: not every row has a score of its own: {said}")

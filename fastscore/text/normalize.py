@@ -102,7 +102,7 @@ def arrow_text(column: TextColumn) -> pa.Array:
 
 def not_utf8(name: str, row: int) -> EncodingError:
     """The error for a text that is not valid UTF-8."""
-    return EncodingError(f"{name}: row {row} is not valid UTF-8; decode or repair that text first")
+    return EncodingError(f"{name}: row {row} is not valid UTF-8; decode or repair that text first", name, row)
 
 
 def _unicode_normalized(column: TextColumn, form: str, name: str) -> TextColumn:

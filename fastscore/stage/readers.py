@@ -1,0 +1,266 @@
+"""Record batches of a source, in its order, cut by bytes; only the columns that are asked for are read.
+
+Local parquet and Arrow are read by pyarrow (page checksums are looked at), JSON Lines in pieces of whole lines, object stores by
+polars. Whatever breaks while a source is read becomes a FormatError that names it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from fastscore.errors import DataError, FormatError
+from fastscore.formats.json_text import repair_surrogates
+from fastscore.formats.tables import read_table
+from fastscore.stage.sources import Source
+
+__all__ = ["Limits", "Wanted", "read_batches"]
+
+#: From the names of a source's columns to those that must be read.
+Wanted = Callable[[Sequence[str]], Sequence[str]]
+_MOST_ROWS = 1 << 16
+_FEWEST_ROWS = 1 << 8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a batch may be in bytes, and how large a single row."""
+
+    batch: int = 32 << 20
+    row: int = 1 << 31
+
+
+def read_batches(
+    source: Source,
+    wanted: Wanted,
+    limits: Limits,
+    storage_options: Mapping[str, str] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The source's batches with the columns that `wanted` picks.
+
+    `wanted` is called with the names of all columns, those of the path included, before any row is read.
+
+    Raises
+    ------
+    FormatError
+        The source cannot be read as a whole, or changed while it was read.
+    DataError
+        A single row is larger than `limits.row`.
+    """
+    before = source.fingerprint()
+    row = 0
+    try:
+        for batch in _raw(source, wanted, limits, storage_options):
+            for name, value in source.partitions.items():
+                if name not in batch.schema.names:
+                    batch = batch.append_column(name, pa.repeat(pa.scalar(value, pa.string()), batch.num_rows))
+            for part in _cut(batch, limits, source, row):
+                yield part
+                row += part.num_rows
+    except (pa.ArrowException, OSError, pl.exceptions.PolarsError) as error:
+        raise _broken(source, error) from None
+    if source.fingerprint() != before:
+        raise FormatError(f"{source.name}: the file changed while it was read; score it again when it is at rest")
+
+
+def _raw(source: Source, wanted: Wanted, limits: Limits, storage_options: Mapping[str, str] | None) -> Iterator[pa.RecordBatch]:
+    if source.kind == "remote":
+        return _remote(source, wanted, storage_options)
+    if source.kind == "stdin":
+        if sys.stdin is None:
+            raise FormatError("standard input is closed; pipe an Arrow stream into it")
+        return _selected(source, _arrow(pa.PythonFile(sys.stdin.buffer, "r")), wanted)
+    if source.format == "parquet":
+        return _parquet(source, wanted, limits)
+    if source.format == "arrow":
+        return _selected(source, _arrow(pa.memory_map(source.path)), wanted)
+    if source.format == "jsonl":
+        return _selected(source, _json_lines(source, limits), wanted)
+    return _selected(source, _csv(source), wanted)
+
+
+def _parquet(source: Source, wanted: Wanted, limits: Limits) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
+        names = _picked(source, file.schema_arrow.names, wanted)
+        meta = file.metadata
+        size = sum(meta.row_group(g).total_byte_size for g in range(meta.num_row_groups))
+        rows = limits.batch // (size // max(1, meta.num_rows) + 1)
+        rows = min(_MOST_ROWS, max(_FEWEST_ROWS, rows)) if size // max(1, meta.num_rows) < limits.batch >> 8 else 1
+        counted = 0
+        for batch in file.iter_batches(rows, columns=names):
+            counted += batch.num_rows
+            yield batch
+        if not meta.num_rows:
+            yield pa.RecordBatch.from_pylist([], schema=pa.schema([file.schema_arrow.field(n) for n in names]))
+        if counted != meta.num_rows:
+            raise FormatError(f"{source.name}: the file says {meta.num_rows} rows and has {counted}")
+
+
+def _arrow_reader(file: Any) -> Any:
+    if file.read(6) == b"ARROW1":
+        file.seek(0)
+        return pyarrow.ipc.open_file(file)
+    file.seek(0)
+    return pyarrow.ipc.open_stream(file)
+
+
+def _arrow(file: Any) -> Iterator[pa.RecordBatch]:
+    reader = pyarrow.ipc.open_stream(file) if isinstance(file, pa.PythonFile) else _arrow_reader(file)
+    if isinstance(reader, pyarrow.ipc.RecordBatchFileReader):
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        batches = iter(reader)
+    empty = True
+    for batch in batches:
+        batch.validate()
+        empty = False
+        yield batch
+    if empty:
+        yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+
+
+def _json_lines(source: Source, limits: Limits) -> Iterator[pa.RecordBatch]:
+    """Pieces of whole lines; every piece is brought to the first one's types, and one that does not fit is an error."""
+    schema: pa.Schema | None = None
+    line = 1
+    with _opened(source.path) as stream:
+        rest = b""
+        while True:
+            piece = stream.read(limits.batch)
+            rest, whole = (b"", rest + piece) if not piece else _whole_lines(rest + piece)
+            if len(rest) > limits.row:
+                raise DataError(f"{source.name}: line {line} has more than {limits.row:,} bytes; raise --memory")
+            if whole.strip():
+                batch = _piece(source, whole, line)
+                if schema is None:
+                    schema = batch.schema
+                yield _like(batch, schema, source, line)
+            line += whole.count(b"\n")
+            if not piece:
+                return
+
+
+def _whole_lines(data: bytes) -> tuple[bytes, bytes]:
+    """What stands behind the last line feed, and what stands before it."""
+    cut = data.rfind(b"\n") + 1
+    return data[cut:], data[:cut]
+
+
+def _piece(source: Source, data: bytes, line: int) -> pa.RecordBatch:
+    from fastscore.formats.tables import bad_line
+
+    repaired, _ = repair_surrogates(data)
+    try:
+        frame = pl.read_ndjson(io.BytesIO(repaired), infer_schema_length=None)
+    except (pl.exceptions.PolarsError, RuntimeError) as error:
+        raise bad_line(source.name, repaired, error, line) from None
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks().to_batches()[0]
+
+
+def _like(batch: pa.RecordBatch, schema: pa.Schema, source: Source, line: int) -> pa.RecordBatch:
+    if batch.schema == schema:
+        return batch
+    columns = []
+    for name in schema.names:
+        kind = schema.field(name).type
+        if name not in batch.schema.names:
+            columns.append(pa.nulls(batch.num_rows, kind))
+            continue
+        try:
+            columns.append(batch.column(name).cast(kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise FormatError(
+                f"{source.name}: from line {line} on {name!r} is {batch.schema.field(name).type}, before it was {kind}: {error}"
+            ) from None
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _opened(path: str) -> BinaryIO:
+    """A byte stream of a file that may be packed, told from its first bytes."""
+    with open(path, "rb") as file:
+        head = file.read(4)
+    if head[:2] == b"\x1f\x8b":
+        return pa.CompressedInputStream(pa.OSFile(path), "gzip")  # type: ignore[no-any-return]
+    if head == b"\x28\xb5\x2f\xfd":
+        return pa.CompressedInputStream(pa.OSFile(path), "zstd")  # type: ignore[no-any-return]
+    return open(path, "rb")
+
+
+def _csv(source: Source) -> Iterator[pa.RecordBatch]:
+    with open(source.path, "rb") as file:
+        packed = file.read(4)[:2] in (b"\x1f\x8b", b"\x28\xb5")
+    if packed:
+        yield from read_table(source.path, "csv").table.to_batches(_MOST_ROWS)
+        return
+    frame = pl.scan_csv(source.path, infer_schema=False, truncate_ragged_lines=False)
+    if "turn_id" in frame.collect_schema().names():
+        frame = frame.with_columns(pl.col("turn_id").cast(pl.Int64, strict=False))
+    yield from _collected(frame)
+
+
+def _scan(source: Source, storage_options: Mapping[str, str] | None) -> pl.LazyFrame:
+    options = dict(storage_options) if storage_options else None
+    if source.format == "parquet":
+        return pl.scan_parquet(source.path, storage_options=options)
+    if source.format == "jsonl":
+        return pl.scan_ndjson(source.path, storage_options=options, infer_schema_length=None)
+    if source.format == "csv":
+        return pl.scan_csv(source.path, storage_options=options, infer_schema=False)
+    return pl.scan_ipc(source.path, storage_options=options)
+
+
+def _remote(source: Source, wanted: Wanted, storage_options: Mapping[str, str] | None) -> Iterator[pa.RecordBatch]:
+    frame = _scan(source, storage_options)
+    return _collected(frame.select(_picked(source, frame.collect_schema().names(), wanted)))
+
+
+def _collected(frame: pl.LazyFrame) -> Iterator[pa.RecordBatch]:
+    empty = True
+    for part in frame.collect_batches(maintain_order=True, chunk_size=_MOST_ROWS):
+        for batch in part.to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches():
+            empty = False
+            yield batch
+    if empty:
+        table = frame.collect_schema().to_frame().to_arrow(compat_level=pl.CompatLevel.oldest())
+        yield pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _selected(source: Source, batches: Iterator[pa.RecordBatch], wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    names: list[str] | None = None
+    for batch in batches:
+        if names is None:
+            names = _picked(source, batch.schema.names, wanted)
+        yield batch.select(names)
+
+
+def _picked(source: Source, names: Sequence[str], wanted: Wanted) -> list[str]:
+    """The file's own columns among those that are wanted."""
+    chosen = wanted([*names, *(n for n in source.partitions if n not in names)])
+    return [n for n in names if n in chosen]
+
+
+def _cut(batch: pa.RecordBatch, limits: Limits, source: Source, row: int) -> Iterator[pa.RecordBatch]:
+    """Halve a batch until each part is within the limit of bytes."""
+    if batch.num_rows <= _MOST_ROWS and batch.nbytes <= limits.batch:
+        yield batch
+    elif batch.num_rows == 1:
+        if batch.nbytes > limits.row:
+            raise DataError(f"{source.name}: row {row} has {batch.nbytes:,} bytes, the memory allowed takes {limits.row:,}")
+        yield batch
+    else:
+        half = batch.num_rows // 2
+        yield from _cut(batch.slice(0, half), limits, source, row)
+        yield from _cut(batch.slice(half), limits, source, row + half)
+
+
+def _broken(source: Source, error: Exception) -> FormatError:
+    said = " ".join(str(error).split()) or type(error).__name__
+    return FormatError(f"{source.name}: cannot be read as {source.format}: {said[:300]}")

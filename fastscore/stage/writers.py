@@ -1,0 +1,155 @@
+"""Item scores on their way into a file: batch after batch under a temporary name, put in place when the file is whole.
+
+Parquet by pyarrow (zstd, dictionaries, statistics, page checksums), Arrow IPC, JSON Lines, CSV, or an Arrow stream on standard
+output. The file's metadata carry the signature and the versions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from fastscore.output import safe_frame
+from fastscore.version import __version__
+
+__all__ = ["ItemWriter", "item_metadata"]
+
+#: Rows and bytes after which a row group is written.
+_GROUP_ROWS = 1 << 18
+_GROUP_BYTES = 64 << 20
+
+
+def item_metadata(signature: str) -> dict[str, str]:
+    """What a file of item scores says of itself."""
+    return {
+        "fastscore.signature": signature,
+        "fastscore.version": __version__,
+        "pyarrow.version": pa.__version__,
+        "polars.version": pl.__version__,
+    }
+
+
+class ItemWriter:
+    """Writes one file of item scores; nothing stands under its name before `commit`.
+
+    Parameters
+    ----------
+    path
+        The file, its format told by the suffix; ``-`` is an Arrow stream on standard output.
+    signature
+        The recipe's signature, for the metadata.
+    group_bytes
+        How many bytes may wait for a row group to become full.
+    """
+
+    def __init__(self, path: Path | str, signature: str, group_bytes: int = _GROUP_BYTES) -> None:
+        self.path = path
+        self._metadata = item_metadata(signature)
+        self._group_bytes = group_bytes
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows, self._bytes = 0, 0
+        self._sink: Any = None
+        self._temporary: str | None = None
+        self._suffix = ".arrow" if path == "-" else Path(path).suffix
+        self._handle: Any = None
+        self._last_words: dict[str, str] = {}
+        if path != "-":
+            folder = Path(path).parent
+            handle, self._temporary = tempfile.mkstemp(dir=folder, prefix=f".{Path(path).name}.", suffix=".part")
+            self._handle = os.fdopen(handle, "wb")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take a batch; it is on the disk at the latest after `commit`."""
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._sink is None or self._rows >= _GROUP_ROWS or self._bytes >= self._group_bytes or self.path == "-":
+            self._flush()
+
+    def describe(self, name: str, value: str) -> None:
+        """Add to the metadata of a parquet file what is known at its end only; other formats have no place for it."""
+        self._last_words[name] = value
+
+    def commit(self) -> None:
+        """Finish the file, flush it to the disk, and put it in place."""
+        self._flush()
+        if isinstance(self._sink, pq.ParquetWriter) and self._last_words:
+            self._sink.add_key_value_metadata(self._last_words)
+        if self._sink is not None and hasattr(self._sink, "close"):
+            self._sink.close()
+        if self.path == "-":
+            sys.stdout.buffer.flush()
+            return
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        self._handle.close()
+        assert self._temporary is not None
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(self._temporary, 0o666 & ~mask)
+        os.replace(self._temporary, self.path)
+        self._temporary = None
+
+    def abort(self) -> None:
+        """Leave nothing behind."""
+        if self._temporary is not None:
+            self._waiting = []
+            self._sink = None
+            Path(self._temporary).unlink(missing_ok=True)
+            self._temporary = None
+            with contextlib.suppress(OSError):
+                self._handle.close()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting)
+        self._waiting, self._rows, self._bytes = [], 0, 0
+        if self._suffix == ".parquet":
+            self._parquet(table)
+        elif self._suffix == ".arrow":
+            self._arrow(table)
+        else:
+            self._text(table)
+
+    def _parquet(self, table: pa.Table) -> None:
+        if self._sink is None:
+            schema = table.schema.with_metadata({**(table.schema.metadata or {}), **self._metadata})
+            self._sink = pq.ParquetWriter(
+                self._handle, schema, compression="zstd", compression_level=1, write_page_checksum=True, write_statistics=True
+            )
+        self._sink.write_table(table.replace_schema_metadata(self._sink.schema.metadata), row_group_size=_GROUP_ROWS)
+
+    def _arrow(self, table: pa.Table) -> None:
+        """Dictionaries other than the status may differ from batch to batch, which the file format cannot hold: as values."""
+        for i, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type) and field.name != "status":
+                table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+        if self._sink is None:
+            schema = table.schema.with_metadata({**(table.schema.metadata or {}), **self._metadata})
+            if self.path == "-":
+                self._sink = pyarrow.ipc.new_stream(pa.PythonFile(sys.stdout.buffer, "w"), schema)
+            else:
+                self._sink = pyarrow.ipc.new_file(self._handle, schema)
+            self._schema = schema
+        self._sink.write_table(table.replace_schema_metadata(self._schema.metadata))
+
+    def _text(self, table: pa.Table) -> None:
+        frame = safe_frame(table, formulas=self._suffix == ".csv")
+        out = io.BytesIO()
+        if self._suffix == ".jsonl":
+            frame.write_ndjson(out)
+        else:
+            frame.write_csv(out, include_header=self._sink is None)
+        self._sink = True
+        self._handle.write(out.getbuffer())

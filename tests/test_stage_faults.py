@@ -1,0 +1,257 @@
+"""Faults put into the stage: whatever happens, no wrong or partial file under a final name, and a rerun gives the same bits."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fastscore.cli import main
+from fastscore.errors import DataError, FormatError, UsageError
+from fastscore.stage import manifest, readers
+from fastscore.stage.run import score_files
+from tests.test_stage import made
+
+COMMAND = [sys.executable, "-m", "fastscore.cli", "score"]
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    table = made(3000)
+    for n in range(12):
+        pq.write_table(table.slice(250 * n, 250), folder / f"{n:02}.parquet", row_group_size=100)
+    return folder
+
+
+@pytest.fixture
+def summary(shards: Path, tmp_path: Path) -> dict[str, Any]:
+    result = score_files(shards, tmp_path / "right", recipe="coqa", by="domain")
+    return result.summary
+
+
+def finished(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.glob("*.parquet"))
+
+
+def same_shards(folder: Path, right: Path) -> bool:
+    return all(pq.read_table(folder / name).equals(pq.read_table(right / name)) for name in finished(right))
+
+
+def test_killed_at_any_moment_and_resumed(shards: Path, summary: dict[str, Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    rng = random.Random(7)
+    code = (
+        "import sys, time\n"
+        "from fastscore.stage import manifest, writers\n"
+        "def slowed(kind, name):\n"
+        "    whole = getattr(kind, name)\n"
+        "    def call(*given, **named):\n"
+        "        time.sleep(0.01)\n"
+        "        return whole(*given, **named)\n"
+        "    setattr(kind, name, call)\n"
+        "for kind, name in ((writers.ItemWriter, 'write'), (writers.ItemWriter, 'commit'), (manifest.Manifest, 'add')):\n"
+        "    slowed(kind, name)\n"
+        "from fastscore.stage.run import score_files\n"
+        "print('ready', flush=True)\n"
+        f"score_files({str(shards)!r}, {str(out)!r}, recipe='coqa', by='domain')\n"
+    )
+    for _ in range(20):
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rng.uniform(0.0, 0.25))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        for name in finished(out):
+            assert pq.read_table(out / name).equals(pq.read_table(tmp_path / "right" / name)), "a shard in place is whole"
+    again = score_files(shards, out, recipe="coqa", by="domain")
+    assert again.summary == summary
+    assert same_shards(out, tmp_path / "right")
+    assert not list(out.glob(".*.part"))
+    assert json.loads((out / "summary.json").read_text()) == summary
+
+
+def test_a_manifest_line_cut_short(shards: Path, summary: dict[str, Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    score_files(shards, out, recipe="coqa", by="domain")
+    path = out / manifest.MANIFEST
+    whole = path.read_bytes()
+    for cut in (1, 40, len(whole.splitlines()[-1])):
+        path.write_bytes(whole[:-cut])
+        again = score_files(shards, out, recipe="coqa", by="domain")
+        assert (again.summary, again.resumed) == (summary, 11)
+        assert path.read_bytes() == whole
+    path.write_bytes(whole.replace(b'"rows":250', b'"rows":"x"', 1))
+    with pytest.raises(DataError, match="line 2 is broken"):
+        score_files(shards, out, recipe="coqa", by="domain")
+    path.write_bytes(b"{}\n")
+    with pytest.raises(DataError, match="not a manifest"):
+        score_files(shards, out, recipe="coqa", by="domain")
+    assert score_files(shards, out, recipe="coqa", by="domain", overwrite=True).summary == summary
+
+
+def test_a_manifest_of_another_run_is_refused(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    score_files(shards, out, recipe="coqa")
+    with pytest.raises(DataError, match="made with signature"):
+        score_files(shards, out, recipe="squad")
+    with pytest.raises(DataError, match="made with where"):
+        score_files(shards, out, recipe="coqa", where="sample_id = 1")
+    with pytest.raises(DataError, match="made with columns"):
+        score_files(shards, out, recipe="coqa", by="domain")
+    pq.write_table(made(20), shards / "03.parquet")
+    with pytest.raises(DataError, match=r"03\.parquet: changed since"):
+        score_files(shards, out, recipe="coqa")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"not empty \(notes\.txt\)"):
+        score_files(shards, tmp_path / "foreign", recipe="coqa")
+
+
+@pytest.mark.parametrize("fault", ["truncated", "corrupt page", "not parquet", "empty"])
+def test_a_broken_shard_fails_by_name_and_the_others_are_done(
+    shards: Path, summary: dict[str, Any], tmp_path: Path, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim = shards / "05.parquet"
+    whole = victim.read_bytes()
+    if fault == "corrupt page":
+        pq.write_table(pq.read_table(victim), victim, write_page_checksum=True, use_dictionary=False, compression="none")
+        whole = victim.read_bytes()
+        at = whole.find("Größe".encode(), len(whole) // 3)
+        victim.write_bytes(whole[:at] + b"XX" + whole[at + 2 :])
+    else:
+        victim.write_bytes(
+            {"truncated": whole[: len(whole) // 2], "not parquet": b"PAR1" + b"x" * 5000, "empty": b"PAR1PAR1"}[fault]
+        )
+    out = tmp_path / "out"
+    call = ["score", str(shards), "-r", "coqa", "-o", str(out), "--by", "domain", "-q"]
+    assert main(call) == 3
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    assert "05.parquet" in said[0]
+    assert finished(out) == [f"{n:02}.parquet" for n in range(12) if n != 5]
+    assert not (out / "summary.json").exists()
+    victim.write_bytes(whole)
+    assert main([*call, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == summary
+
+
+def test_an_input_that_changes_while_it_is_read(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = readers._raw
+
+    def meddled(source: Any, *rest: Any) -> Any:
+        for batch in reads(source, *rest):
+            os.utime(source.path, ns=(1, time.time_ns()))
+            yield batch
+
+    monkeypatch.setattr(readers, "_raw", meddled)
+    with pytest.raises(FormatError, match="changed while it was read"):
+        score_files(shards / "00.parquet", tmp_path / "out.parquet", recipe="coqa")
+    assert not (tmp_path / "out.parquet").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_disk_full(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "big.parquet"
+    table = pa.concat_tables([made(3000, seed) for seed in range(8)])
+    pq.write_table(table, tmp_path / "in.parquet")
+
+    def small_disk() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
+
+    call = [*COMMAND, str(tmp_path / "in.parquet"), "-r", "coqa", "-o", str(out), "-q", "--keep", "prediction"]
+    done = subprocess.run(call, capture_output=True, text=True, preexec_fn=small_disk, check=False)
+    assert done.returncode == 3
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not out.exists()
+    assert not list(tmp_path.glob(".*"))
+    assert subprocess.run(call, capture_output=True, check=False).returncode == 0
+    assert pq.read_table(out).num_rows == table.num_rows
+
+
+def test_two_runs_into_one_folder(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with open(out / manifest.LOCK, "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another run"):
+            score_files(shards, out, recipe="coqa")
+    assert score_files(shards, out, recipe="coqa").rows == 3000
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into any folder")
+def test_read_only_folder(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir(mode=0o500)
+    assert main(["score", str(shards), "-r", "coqa", "-o", str(out / "x.parquet")]) == 3
+
+
+def test_an_output_that_cannot_be(shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("x")
+    for target, code in (("file/x.parquet", 2), ("nowhere/x.parquet", 2), ("x.pickle", 2), ("file", 2)):
+        assert main(["score", str(shards), "-r", "coqa", "-o", str(tmp_path / target)]) == code
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert main(["score", str(shards), "-r", "coqa", "-o", "/proc/nothing/x.parquet"]) in (2, 3)
+    (tmp_path / "x.parquet").write_text("mine")
+    assert main(["score", str(shards), "-r", "coqa", "-o", str(tmp_path / "x.parquet")]) == 2
+    assert (tmp_path / "x.parquet").read_text() == "mine"
+
+
+def test_broken_pipe_and_closed_stdin(shards: Path) -> None:
+    process = subprocess.Popen([*COMMAND, str(shards), "-r", "coqa", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert b"Traceback" not in said
+    done = subprocess.run([*COMMAND, "-", "-r", "coqa"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert len(done.stderr.strip().splitlines()) == 1
+    closed = subprocess.run(
+        ["/bin/sh", "-c", f"{shutil.which('env')} {' '.join(COMMAND)} - -r coqa <&-"], capture_output=True, text=True, check=False
+    )
+    assert closed.returncode in (2, 3)
+    assert len(closed.stderr.strip().splitlines()) == 1
+
+
+def test_ctrl_c_leaves_finished_shards(shards: Path, summary: dict[str, Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code = (
+        "import sys, time\n"
+        "from fastscore.stage import writers\n"
+        "whole = writers.ItemWriter.commit\n"
+        "def slow(self):\n    time.sleep(0.1)\n    print('shard', flush=True)\n    return whole(self)\n"
+        "writers.ItemWriter.commit = slow\n"
+        "from fastscore.cli import main\n"
+        f"sys.exit(main(['score', {str(shards)!r}, '-r', 'coqa', '-o', {str(out)!r}, '--by', 'domain']))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for _ in range(3):
+        process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1] == "fastscore: stopped"
+    assert finished(out)
+    assert not list(out.glob(".*.part"))
+    assert score_files(shards, out, recipe="coqa", by="domain").summary == summary
