@@ -21,7 +21,7 @@ from fastscore.schema import WORD_METRICS, Status
 from fastscore.statuses import status_array, status_codes
 from fastscore.text.columns import ListColumn, TextColumn, list_column, text_column
 
-__all__ = ["KEY_COLUMNS", "metric_names", "score_batch", "score_one", "span_metrics", "status_array", "status_codes"]
+__all__ = ["KEY_COLUMNS", "metric_names", "score_batch", "score_one", "span_metrics", "status_array", "status_codes", "top_ns"]
 
 #: The columns that are kept as keys where a batch has them.
 KEY_COLUMNS = ("question_id", "turn_id", "sample_id")
@@ -88,7 +88,7 @@ def score_batch(
     if span_metrics(batch.schema, found, top_n):
         overlap: Literal["half-open", "touching"] = "touching" if found.spans == "touching" else "half-open"
         pair = batch.column("prediction_spans"), batch.column("reference_spans")
-        given = score_spans(*pair, overlap=overlap, top_n=_top(top_n))
+        given = score_spans(*pair, overlap=overlap, top_n=top_ns(top_n))
         silent = scores.status != Status.OK
         for name, values in given.items():
             if silent.any():
@@ -153,7 +153,7 @@ def span_metrics(schema: pa.Schema, recipe: Recipe, top_n: int | Sequence[int]) 
     """The span columns that scoring a batch of this schema adds."""
     if recipe.spans == "none" or not {"prediction_spans", "reference_spans"} <= set(schema.names):
         return ()
-    return ("exact_span", "span_f1", *(f"top_{n}" for n in _top(top_n)))
+    return ("exact_span", "span_f1", *(f"top_{n}" for n in top_ns(top_n)))
 
 
 def float_array(values: npt.NDArray[np.float64], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
@@ -167,7 +167,8 @@ def _is_metric(name: str) -> bool:
     return name in (*WORD_METRICS, "exact_span", "span_f1") or (name.startswith("top_") and name[4:].isdigit())
 
 
-def _top(top_n: int | Sequence[int]) -> tuple[int, ...]:
+def top_ns(top_n: int | Sequence[int]) -> tuple[int, ...]:
+    """The n of the columns top_n, 1 always among them. Raises UsageError where one is no whole number from 1 on."""
     wanted = (top_n,) if isinstance(top_n, int) else tuple(top_n)
     for n in wanted:
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:

@@ -30,6 +30,7 @@ _TABLES = ("parquet", "arrow", "jsonl", "csv")
 def score(
     *paths: str,
     recipe: Annotated[str, Parameter(alias="-r")],
+    recipes: Path | None = None,
     by: Annotated[list[str] | None, _Many] = None,
     output: Annotated[str | None, Parameter(alias="-o")] = None,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -65,6 +66,8 @@ def score(
         paths are all predictions. References are joined by key; without them the predictions have a column of them.
     recipe
         Which published scorer's rule to use; `fastscore recipes` lists them.
+    recipes
+        A TOML file with recipes of one's own; by default fastscore.toml, where it is there.
     by
         Report groups by this column; may be given several times.
     output
@@ -117,10 +120,10 @@ def score(
     quiet
         No notes and no progress on standard error.
     """
-    from fastscore.recipes import resolve_recipe
+    from fastscore.recipe_files import command_recipe
 
     output = None if output is None else from_argument(output)
-    found, note = resolve_recipe(recipe)
+    found, note = command_recipe(recipe, recipes)
     inputs, gold = split_inputs(paths, references_file)
     wanted = thresholds_of(fail_under)
     if na_probs is not None and not official:
@@ -136,6 +139,7 @@ def score(
         "threads": threads,
     }
     result: Result | StageResult
+    rows: Any = None
     failures: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
     if not (official or check or ci or cluster or plot) and _all_tables(inputs, format):
@@ -154,12 +158,12 @@ def score(
             raise UsageError(
                 "--where, --storage-option and several inputs do not go with JSON layouts, --official, --check, --ci or --plot"
             )
-        result = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options)
+        result, rows = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options)
     if not quiet:
         say(*([note] if note else []), *result.notes, *last)
     say(*failures)
     if output != "-":
-        _print(result, found, json=json, official=official, na_probs=na_probs)
+        _print(result, found, rows, json=json, official=official, na_probs=na_probs)
     if failures:
         return _FAILED
     if strict:
@@ -184,7 +188,7 @@ def _in_memory(
     quiet: bool,
     ids: list[str] | None,
     options: dict[str, Any],
-) -> Result:
+) -> tuple[Result, Any]:
     from fastscore.output import refuse_existing, write_items
     from fastscore.pipeline import aligned_items, load, score_items, with_columns
 
@@ -204,17 +208,20 @@ def _in_memory(
             say(f"{checked:,} rows scored again by the reference implementation: all equal")
     if output is not None:
         write_items(result.items, Path(output), recipe.signature)
-    return result
+    return result, table
 
 
-def _print(result: Result | StageResult, recipe: Recipe, *, json: bool, official: bool, na_probs: Path | None) -> None:
+def _print(result: Result | StageResult, recipe: Recipe, rows: Any, *, json: bool, official: bool, na_probs: Path | None) -> None:
     from fastscore.report import as_json
 
-    items: Any = getattr(result, "items", None)
     if official:
+        from fastscore.formats.json_text import read_bytes
+        from fastscore.formats.squad import read_na_probs
         from fastscore.official import official_json
 
-        print(official_json(items, recipe.name))
+        chances = None if na_probs is None else read_na_probs(read_bytes(na_probs), str(na_probs))
+        items: Any = getattr(result, "items", None)
+        print(official_json(items, recipe.name, inputs=rows, na_probs=chances))
         return
     if json:
         print(as_json(result.summary))

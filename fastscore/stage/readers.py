@@ -6,7 +6,7 @@ polars. Whatever breaks while a source is read becomes a FormatError that names 
 
 from __future__ import annotations
 
-import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError
-from fastscore.formats.json_text import repair_surrogates
+from fastscore.formats.json_lines import read_json_lines
+from fastscore.formats.json_text import counted
 from fastscore.formats.tables import read_table
 from fastscore.stage.sources import Source
 
@@ -28,6 +29,7 @@ __all__ = ["Limits", "Wanted", "read_batches"]
 Wanted = Callable[[Sequence[str]], Sequence[str]]
 _MOST_ROWS = 1 << 16
 _FEWEST_ROWS = 1 << 8
+_WHOLE_CSV = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,12 @@ def read_batches(
     wanted: Wanted,
     limits: Limits,
     storage_options: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The source's batches with the columns that `wanted` picks.
 
-    `wanted` is called with the names of all columns, those of the path included, before any row is read.
+    `wanted` is called with the names of all columns, those of the path included, before any row is read; `notes` gets lines on
+    what was repaired or passed over.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def read_batches(
     before = source.fingerprint()
     row = 0
     try:
-        for batch in _raw(source, wanted, limits, storage_options):
+        for batch in _raw(source, wanted, limits, storage_options, notes if notes is not None else []):
             for name, value in source.partitions.items():
                 if name not in batch.schema.names:
                     batch = batch.append_column(name, pa.repeat(pa.scalar(value, pa.string()), batch.num_rows))
@@ -71,7 +75,9 @@ def read_batches(
         raise FormatError(f"{source.name}: the file changed while it was read; score it again when it is at rest")
 
 
-def _raw(source: Source, wanted: Wanted, limits: Limits, storage_options: Mapping[str, str] | None) -> Iterator[pa.RecordBatch]:
+def _raw(
+    source: Source, wanted: Wanted, limits: Limits, storage_options: Mapping[str, str] | None, notes: list[str]
+) -> Iterator[pa.RecordBatch]:
     if source.kind == "remote":
         return _remote(source, wanted, storage_options)
     if source.kind == "stdin":
@@ -83,8 +89,8 @@ def _raw(source: Source, wanted: Wanted, limits: Limits, storage_options: Mappin
     if source.format == "arrow":
         return _selected(source, _arrow(pa.memory_map(source.path)), wanted)
     if source.format == "jsonl":
-        return _selected(source, _json_lines(source, limits), wanted)
-    return _selected(source, _csv(source), wanted)
+        return _selected(source, _json_lines(source, limits, notes), wanted)
+    return _selected(source, _csv(source, notes), wanted)
 
 
 def _parquet(source: Source, wanted: Wanted, limits: Limits) -> Iterator[pa.RecordBatch]:
@@ -127,7 +133,7 @@ def _arrow(file: Any) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist([], schema=reader.schema)
 
 
-def _json_lines(source: Source, limits: Limits) -> Iterator[pa.RecordBatch]:
+def _json_lines(source: Source, limits: Limits, notes: list[str]) -> Iterator[pa.RecordBatch]:
     """Pieces of whole lines; every piece is brought to the first one's types, and one that does not fit is an error."""
     schema: pa.Schema | None = None
     line = 1
@@ -139,7 +145,7 @@ def _json_lines(source: Source, limits: Limits) -> Iterator[pa.RecordBatch]:
             if len(rest) > limits.row:
                 raise DataError(f"{source.name}: line {line} has more than {limits.row:,} bytes; raise --memory")
             if whole.strip():
-                batch = _piece(source, whole, line)
+                batch = _piece(source, whole, line, notes)
                 if schema is None:
                     schema = batch.schema
                 yield _like(batch, schema, source, line)
@@ -154,14 +160,9 @@ def _whole_lines(data: bytes) -> tuple[bytes, bytes]:
     return data[cut:], data[:cut]
 
 
-def _piece(source: Source, data: bytes, line: int) -> pa.RecordBatch:
-    from fastscore.formats.tables import bad_line
-
-    repaired, _ = repair_surrogates(data)
-    try:
-        frame = pl.read_ndjson(io.BytesIO(repaired), infer_schema_length=None)
-    except (pl.exceptions.PolarsError, RuntimeError) as error:
-        raise bad_line(source.name, repaired, error, line) from None
+def _piece(source: Source, data: bytes, line: int, notes: list[str]) -> pa.RecordBatch:
+    frame, repaired = read_json_lines(data, source.name, line)
+    notes.extend(counted(repaired)[0])
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks().to_batches()[0]
 
 
@@ -194,11 +195,13 @@ def _opened(path: str) -> BinaryIO:
     return open(path, "rb")
 
 
-def _csv(source: Source) -> Iterator[pa.RecordBatch]:
-    with open(source.path, "rb") as file:
-        packed = file.read(4)[:2] in (b"\x1f\x8b", b"\x28\xb5")
-    if packed:
-        yield from read_table(source.path, "csv").table.to_batches(_MOST_ROWS)
+def _csv(source: Source, notes: list[str]) -> Iterator[pa.RecordBatch]:
+    """A file of a usual size is read at once, with each row's fields counted; a huge one as a stream of rows."""
+    if os.path.getsize(source.path) <= _WHOLE_CSV:
+        loaded = read_table(source.path, "csv")
+        notes.extend(loaded.notes)
+        batches = loaded.table.to_batches(_MOST_ROWS)
+        yield from batches or [pa.RecordBatch.from_pylist([], schema=loaded.table.schema)]
         return
     frame = pl.scan_csv(source.path, infer_schema=False, truncate_ragged_lines=False)
     if "turn_id" in frame.collect_schema().names():

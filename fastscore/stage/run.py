@@ -158,6 +158,7 @@ class _Run:
         self.scorer, self.limits, self.group_bytes, self.threads = scorer, limits, group_bytes, threads
         self.storage_options, self.progress = storage_options, progress
         self.recipe = scorer.recipe
+        self.notes: list[str] = []
 
     def into_file(self, sources: list[Source], target: Path | str | None, overwrite: bool, notes: tuple[str, ...]) -> StageResult:
         """All sources into one file, or into none."""
@@ -302,7 +303,7 @@ class _Run:
             return self.scorer.columns.wanted(self.scorer.gold is not None)
 
         row = 0
-        for batch in read_batches(source, wanted, self.limits, self.storage_options):
+        for batch in read_batches(source, wanted, self.limits, self.storage_options, self.notes):
             yield batch, row
             row += batch.num_rows
 
@@ -342,6 +343,7 @@ class _Run:
         if statuses[Status.UNMATCHED_PREDICTION.label]:
             unmatched = statuses[Status.UNMATCHED_PREDICTION.label]
             notes = (*notes, f"{unmatched:,} predictions are for unknown questions and are not scored")
+        notes = (*notes, *dict.fromkeys(self.notes))
         progress = self.progress
         return StageResult(
             summary, self.recipe.signature, totals, rows, progress.seconds, progress.bytes, outputs, resumed, failures, notes,

@@ -17,7 +17,7 @@ from fastscore.errors import EncodingError, FastscoreError, UnknownNameError, Us
 from fastscore.pipeline import REPORTED
 from fastscore.recipes import Recipe
 from fastscore.schema import Status
-from fastscore.scoring import KEY_COLUMNS, score_batch
+from fastscore.scoring import KEY_COLUMNS, score_batch, top_ns
 from fastscore.text.normalize import not_utf8
 
 __all__ = ["BatchScorer", "Columns"]
@@ -73,6 +73,7 @@ class BatchScorer:
     ) -> None:
         self.recipe, self.columns, self.gold, self.top_n = recipe, columns, gold, top_n
         self._condition = columns.condition()
+        top_ns(top_n)
 
     def check_columns(self, source: str, names: Sequence[str]) -> None:
         """Raise UnknownNameError where a source with columns `names` lacks one that is needed."""
@@ -82,6 +83,9 @@ class BatchScorer:
             needed.append(columns.references)
         else:
             given += self.gold.table.column_names
+            for name in self.gold.keys:
+                if name not in names:
+                    raise UnknownNameError(f"{source}: predictions: the key column {name!r} is not there.{did_you_mean(name, names)}")
         roots = self._condition.meta.root_names() if self._condition is not None else ()
         for name in roots:
             if name not in names:
