@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 from fastscore.version import __version__
 
 if TYPE_CHECKING:
+    from fastscore.compare import compare
+    from fastscore.differences import differ
+    from fastscore.engines.lazy import scan
+    from fastscore.explanation import explain
     from fastscore.pipeline import score
     from fastscore.recipes import RECIPES, Recipe
     from fastscore.result import Result
     from fastscore.retrieval import score_ranking
     from fastscore.scoring import score_batch, score_one
+    from fastscore.stage.run import score_files
     from fastscore.text.normalize import normalize
 
 __all__ = [
@@ -19,9 +24,14 @@ __all__ = [
     "Recipe",
     "Result",
     "__version__",
+    "compare",
+    "differ",
+    "explain",
     "normalize",
+    "scan",
     "score",
     "score_batch",
+    "score_files",
     "score_one",
     "score_ranking",
 ]
@@ -30,9 +40,14 @@ _HOMES = {
     "RECIPES": "fastscore.recipes",
     "Recipe": "fastscore.recipes",
     "Result": "fastscore.result",
+    "compare": "fastscore.compare",
+    "differ": "fastscore.differences",
+    "explain": "fastscore.explanation",
     "normalize": "fastscore.text.normalize",
+    "scan": "fastscore.engines.lazy",
     "score": "fastscore.pipeline",
     "score_batch": "fastscore.scoring",
+    "score_files": "fastscore.stage.run",
     "score_one": "fastscore.scoring",
     "score_ranking": "fastscore.retrieval",
 }

@@ -324,3 +324,17 @@ def test_types_that_change_along_json_lines_are_an_error(tmp_path: Path, monkeyp
     (tmp_path / "bad.jsonl").write_text("\n".join([*lines[:20], '{"prediction": "a"', *lines[:20]]))
     with pytest.raises(FormatError, match="line 21"):
         score_files(tmp_path / "bad.jsonl", recipe=RECIPE)
+
+
+def test_scan_against_memory() -> None:
+    table = made().drop_columns(["status"])
+    frame = pl.DataFrame(table)
+    scored = fastscore.scan(frame.lazy(), "coqa", keep=["question_id", "sample_id", "domain"])
+    assert scored.collect_schema()["f1"] == pl.Float64
+    for engine in ("in-memory", "streaming"):
+        got = scored.collect(engine=engine)  # type: ignore[call-overload]
+        assert got.to_dicts() == expected(made()).items.to_pylist()
+    with pytest.raises(UnknownNameError, match="Did you mean 'prediction'"):
+        fastscore.scan(frame, "coqa", prediction="predictoin")
+    with pytest.raises(UsageError, match="name of a score"):
+        fastscore.scan(frame.with_columns(f1=0.5), "coqa")
