@@ -12,9 +12,12 @@ A specification is one step or a chain of steps joined by ``>``, each of which w
                     first group
 ==================  ===========================================================================================
 
-White space around an answer goes (`str.strip`). The last match wins. A step that finds nothing fails: the answer is null and its
-flag is set, which is something else than an empty answer (``<answer></answer>`` gives one). Only completions belong here: a
-prompt that shows the tags would be matched too.
+White space around an answer goes (`str.strip`). The last match wins: of eleven tags the eleventh, of nested ones the pair that
+the first opening and the first closing one make (as Search-R1 and verl have it), while of nested boxes it is the inner one. What
+is not closed is passed over, so an earlier whole one counts; absent, it is a failure. ``tests/test_rewards_extract.py`` has a
+table of awkward completions and what each gives.
+A step that finds nothing fails: the answer is null and its flag is set, which is something else than an empty answer
+(``<answer></answer>`` gives one). Only completions belong here: a prompt that shows the tags would be matched too.
 """
 
 from __future__ import annotations
