@@ -147,9 +147,13 @@ class Recipe:
             raise UsageError(f"recipe name: printable text without '|' is allowed, got {self.name!r}")
         for part, allowed in PARTS.items():
             value = getattr(self, part)
-            if value not in allowed or isinstance(value, bool) != (part == "fold_quotes_and_dashes"):
+            right_type = isinstance(value, bool if part == "fold_quotes_and_dashes" else str)
+            if not right_type or value not in allowed:
                 names = ", ".join(repr(v) for v in allowed)
                 raise UsageError(f"recipe {self.name!r}: {part} must be one of {names}, got {value!r}")
+
+        if not isinstance(self.source, str):
+            raise UsageError(f"recipe {self.name!r}: source must be text, got {self.source!r}")
 
     @property
     def signature(self) -> str:

@@ -1,4 +1,4 @@
-"""The summary for its readers: a table for a person, strict JSON, and the layouts that published scripts print.
+"""The summary for its readers: a table for a person and strict JSON; the published scripts' layouts are in `official`.
 
 Fractions come in; percent and rounding happen here alone. Text that came from a file is shown with its control characters
 escaped.
@@ -7,29 +7,21 @@ escaped.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import polars as pl
-import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fastscore.errors import UsageError
-from fastscore.formats.coqa import DOMAINS
 from fastscore.schema import Status
 
-__all__ = ["OFFICIAL", "as_json", "official_json", "safe_text", "summary_table", "table_text"]
+__all__ = ["as_json", "safe_text", "summary_table", "table_text"]
 
-_IN_DOMAIN = list(DOMAINS.values())[:5]
-_OUT_DOMAIN = list(DOMAINS.values())[5:]
-#: Recipes with an official layout of their own.
-OFFICIAL = ("coqa", "squad", "xquad", "germanquad-squad", "squad_v2")
 _SHORT = {"exact_match": "EM", "f1": "F1", "precision": "P", "recall": "R"}
 _BAR = 12
+#: Groups of one column that a table shows.
+_MOST_ROWS = 60
 
 
 def safe_text(text: str) -> str:
@@ -53,7 +45,13 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
         table.add_column(_SHORT.get(metric, metric), justify="right")
     table.add_column("F1" if "f1" in metrics else metrics[0] if metrics else "", no_wrap=True)
     for column, blocks in summary["groups"].items():
-        for value, block in blocks.items():
+        if isinstance(blocks.get("table"), str):
+            table.add_row(Text(safe_text(f"{column}: {blocks['groups']:,} groups, in {blocks['table']}")))
+            continue
+        for number, (value, block) in enumerate(blocks.items()):
+            if number == _MOST_ROWS:
+                table.add_row(Text(safe_text(f"{column}: and {len(blocks) - number:,} more (--json has all)")))
+                break
             table.add_row(Text(safe_text(f"{column}={value}")), *_cells(block, metrics))
         table.add_section()
     table.add_row(Text("all", style="bold"), *_cells(overall, metrics))
@@ -70,77 +68,6 @@ def table_text(summary: Mapping[str, Any], width: int = 110) -> str:
     with console.capture() as capture:
         console.print(summary_table(summary))
     return capture.get().rstrip("\n")
-
-
-def official_json(items: pa.Table, recipe: str) -> str:
-    """What the recipe's published script prints for these items.
-
-    Parameters
-    ----------
-    items
-        Item scores; for ``coqa`` with a column ``domain``, for ``squad_v2`` with ``has_answer``.
-    recipe
-        The recipe's name.
-
-    Raises
-    ------
-    UsageError
-        The recipe has no official layout, or the items lack the column that it needs.
-    """
-    frame = pl.DataFrame(pl.from_arrow(items.select([c for c in items.column_names if c in _OFFICIAL_COLUMNS])))
-    frame = frame.filter(pl.col("exact_match").is_not_null())
-    if recipe == "coqa":
-        _needs(frame, "domain", recipe)
-        return json.dumps(_coqa(frame), indent=2)
-    if recipe in ("squad", "xquad", "germanquad-squad"):
-        return json.dumps({"exact_match": _percent(frame["exact_match"]), "f1": _percent(frame["f1"])}, allow_nan=False)
-    if recipe == "squad_v2":
-        _needs(frame, "has_answer", recipe)
-        return json.dumps(_squad_v2(frame), indent=2, allow_nan=False)
-    raise UsageError(f"--official: recipe {recipe!r} has no official layout here; those that have are {', '.join(OFFICIAL)}")
-
-
-_OFFICIAL_COLUMNS = ("exact_match", "f1", "domain", "has_answer", "status")
-
-
-def _needs(frame: pl.DataFrame, column: str, recipe: str) -> None:
-    if column not in frame.columns:
-        raise UsageError(
-            f"--official: the layout of {recipe!r} needs the references' column {column!r}; give the official references file"
-        )
-
-
-def _coqa(frame: pl.DataFrame) -> dict[str, dict[str, float | int]]:
-    """The official script's averages: over turns, in percent, rounded to one decimal; an unused domain is 0."""
-    domains = {**{d: [d] for d in DOMAINS.values()}, "in_domain": _IN_DOMAIN, "out_domain": _OUT_DOMAIN}
-    out: dict[str, dict[str, float | int]] = {}
-    for name, members in domains.items():
-        out[name] = _coqa_block(frame.filter(pl.col("domain").is_in(members)))
-    out["overall"] = _coqa_block(frame)
-    return out
-
-
-def _coqa_block(part: pl.DataFrame) -> dict[str, float | int]:
-    turns = part.height
-    means = {m: sum(part[c].to_list()) / max(1, turns) for m, c in (("em", "exact_match"), ("f1", "f1"))}
-    return {**{m: round(v * 100, 1) for m, v in means.items()}, "turns": turns}
-
-
-def _squad_v2(frame: pl.DataFrame) -> dict[str, float | int]:
-    out: dict[str, float | int] = {}
-    answered, unanswered = frame.filter(pl.col("has_answer")), frame.filter(~pl.col("has_answer"))
-    for prefix, part in (("", frame), ("HasAns_", answered), ("NoAns_", unanswered)):
-        if prefix and not part.height:
-            continue
-        out[f"{prefix}exact"] = _percent(part["exact_match"])
-        out[f"{prefix}f1"] = _percent(part["f1"])
-        out[f"{prefix}total"] = part.height
-    return out
-
-
-def _percent(values: pl.Series) -> float:
-    numbers = values.to_numpy()
-    return 100.0 * math.fsum(numbers.astype(np.float64)) / numbers.size if numbers.size else 0.0
 
 
 def _cells(block: Mapping[str, Any], metrics: list[str]) -> list[Text]:

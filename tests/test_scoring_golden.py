@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fastscore
-from fastscore.report import official_json
+from fastscore.official import official_json
 from tests.conftest import GOLDEN, shared_path
 
 PAIRS = [json.loads(line) for line in (GOLDEN / "pairs.jsonl").read_text(encoding="utf-8").split("\n") if line]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from fastscore.formats.loaded import Loaded
@@ -17,19 +18,40 @@ def read_predictions(path: str | Path, format: str | None = None) -> Loaded:
 
     Raises UsageError for a missing file, FormatError for a broken one, UnknownNameError for an unknown format.
     """
-    from fastscore.formats import coqa, squad
+    from fastscore.formats import cjrc, coqa, quac, squad, topiocqa
 
-    return _read(path, format, {"coqa": coqa.read_coqa_predictions, "squad": squad.read_squad_predictions})
+    readers = {
+        "coqa": coqa.read_coqa_predictions,
+        "squad": squad.read_squad_predictions,
+        "topiocqa": topiocqa.read_topiocqa_predictions,
+        "cjrc": cjrc.read_cjrc_predictions,
+        "quac": quac.read_quac_predictions,
+    }
+    return _read(path, format, {**readers, **_either_side()})
 
 
 def read_references(path: str | Path, format: str | None = None) -> Loaded:
     """Read a file of references. Raises as `read_predictions` does."""
-    from fastscore.formats import coqa, squad
+    from fastscore.formats import cjrc, coqa, quac, squad, topiocqa
 
-    return _read(path, format, {"coqa": coqa.read_coqa_references, "squad": squad.read_squad_references})
+    readers = {
+        "coqa": coqa.read_coqa_references,
+        "squad": squad.read_squad_references,
+        "topiocqa": topiocqa.read_topiocqa_references,
+        "cjrc": cjrc.read_cjrc_references,
+        "quac": quac.read_quac_references,
+    }
+    return _read(path, format, {**readers, **_either_side()})
 
 
-def _read(path: str | Path, format: str | None, official: dict[str, object]) -> Loaded:
+def _either_side() -> dict[str, object]:
+    """Readers of layouts whose lines may hold references, predictions or both."""
+    from fastscore.formats import lm_eval, nq_open, triviaqa
+
+    return {"triviaqa": triviaqa.read_triviaqa, "nq-open": nq_open.read_nq_open, "lm-eval": lm_eval.read_lm_eval}
+
+
+def _read(path: str | Path, format: str | None, official: Mapping[str, object]) -> Loaded:
     from fastscore.formats.json_text import read_bytes
     from fastscore.formats.sniff import format_of
     from fastscore.formats.tables import read_table

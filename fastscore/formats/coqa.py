@@ -29,6 +29,7 @@ DOMAINS = {
 }
 _KEYS = ("question_id", "turn_id")
 Turn = int | str
+Id = int | str
 
 
 class _Answer(msgspec.Struct):
@@ -42,7 +43,7 @@ class _Question(msgspec.Struct):
 
 
 class _Story(msgspec.Struct):
-    id: str
+    id: Id
     questions: list[_Question]
     answers: list[_Answer]
     source: str = ""
@@ -54,7 +55,7 @@ class _File(msgspec.Struct):
 
 
 class _Prediction(msgspec.Struct):
-    id: str
+    id: Id
     turn_id: Turn
     answer: str | None
 
@@ -74,6 +75,7 @@ def read_coqa_references(data: bytes, name: str) -> Loaded:
     file, repaired = decode_json(data, _File, name)
     columns: dict[str, list[Any]] = {c: [] for c in (*_KEYS, "question", "references", "source", "domain")}
     for story in file.data:
+        story.id = str(story.id)
         annotators = {"answers": story.answers, **{f"additional_answers[{k}]": v for k, v in story.additional_answers.items()}}
         turns = [_turn(q.turn_id, name, story.id) for q in story.questions]
         for who, answers in annotators.items():
@@ -102,7 +104,7 @@ def read_coqa_references(data: bytes, name: str) -> Loaded:
 def read_coqa_predictions(data: bytes, name: str) -> Loaded:
     """Read predictions ``[{id, turn_id, answer}]``; of several for one turn the last wins, as in the script.
 
-    A turn number given as text is read as the number, and counted.
+    A turn number given as text is read as the number, and counted; a story id given as a number is read as text.
     """
     rows, repaired = decode_json(data, list[_Prediction], name)
     notes, counts = counted(repaired)
@@ -110,7 +112,7 @@ def read_coqa_predictions(data: bytes, name: str) -> Loaded:
     if as_text:
         notes += (f"{as_text} turn_id values are text and were read as numbers",)
         counts["turn_id_as_text"] = as_text
-    last = {(r.id, _turn(r.turn_id, name, r.id)): r.answer for r in rows}
+    last = {(str(r.id), _turn(r.turn_id, name, r.id)): r.answer for r in rows}
     if len(last) < len(rows):
         notes += (f"{len(rows) - len(last)} predictions stand twice for their turn; the last one counts",)
         counts["duplicate_predictions"] = len(rows) - len(last)
@@ -124,7 +126,7 @@ def read_coqa_predictions(data: bytes, name: str) -> Loaded:
     return Loaded(table, "coqa", _KEYS, notes, counts, official=True)
 
 
-def _turn(value: Turn, name: str, story: str) -> int:
+def _turn(value: Turn, name: str, story: Id) -> int:
     if isinstance(value, str):
         if not (value.isascii() and value.strip().isdigit() and len(value) < 19):
             raise FormatError(f"{name}: story {story!r}: turn_id must be a whole number, got {value!r}")

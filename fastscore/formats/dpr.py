@@ -10,6 +10,7 @@ Records without an id of their own go by their number in the file, from 0, as te
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,34 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import FormatError
+from fastscore.formats.tables import read_table
 
-__all__ = ["read_dpr", "read_records"]
+__all__ = ["read_dpr", "read_json", "read_records"]
 
 _RECORD_KEYS = ("query_id", "question_id", "id")
 _PASSAGE_KEYS = ("passage_id", "psg_id", "id", "document_id")
 _JUDGED = {"positive_ctxs": 1, "negative_ctxs": 0, "hard_negative_ctxs": 0}
+_DPR_KEYS = {*_JUDGED, "ctxs"}
 
 
 def read_dpr(path: str | Path) -> pa.Table:
     """Read GermanDPR's or DPR's JSON (a list of records), or GermanQuAD's (``data``, ``paragraphs``, ``qas``).
+
+    Raises
+    ------
+    FormatError
+        The file is no JSON of these layouts; the message names the record and field.
+    """
+    content = read_json(path)
+    if isinstance(content, pa.Table):
+        return content
+    raise FormatError(f"{path}: must be a list of DPR records or an object with 'data', got another object")
+
+
+def read_json(path: str | Path) -> pa.Table | dict[str, Any]:
+    """Read a JSON file of any layout: a table as `read_dpr`, or the dictionary that the file holds.
+
+    A dictionary is ``{query: {document: number}}``, as pytrec_eval and ranx save it, or ``{query: [document, ...]}``.
 
     Raises
     ------
@@ -40,7 +59,12 @@ def read_dpr(path: str | Path) -> pa.Table:
         return _squad_table(path, content["data"])
     if isinstance(content, list):
         return _record_table(path, content)
-    raise FormatError(f"{path}: must be a list of DPR records or an object with 'data', got {_kind(content)}")
+    if isinstance(content, dict) and all(isinstance(entry, (dict, list)) for entry in content.values()):
+        return content
+    raise FormatError(
+        f"{path}: must be a list of DPR records, an object with 'data', or an object of queries and their documents, got "
+        + (_kind(content) if not isinstance(content, dict) else "an object of other values")
+    )
 
 
 def read_records(path: str | Path) -> pa.Table:
@@ -52,6 +76,8 @@ def read_records(path: str | Path) -> pa.Table:
         A line is no JSON object, or its fields' types differ from other lines'; the message names the line.
     """
     path = Path(path)
+    if not _DPR_KEYS & _first_record(path).keys():
+        return read_table(path, "jsonl").table
     records = []
     for number, line in enumerate(_bytes(path).split(b"\n"), 1):
         if line.strip():
@@ -59,13 +85,20 @@ def read_records(path: str | Path) -> pa.Table:
             if not isinstance(record, dict):
                 raise FormatError(f"{path}, line {number}: must be a JSON object, got {_kind(record)}")
             records.append(record)
-    if records and any(key in records[0] for key in (*_JUDGED, "ctxs")):
-        return _record_table(path, records)
+    return _record_table(path, records)
+
+
+def _first_record(path: Path) -> dict[str, Any]:
+    """The object on the first line that is not blank, or an empty one where there is none."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
     try:
-        names = dict.fromkeys(name for record in records for name in record)
-        return pa.table({name: pa.array([record.get(name) for record in records]) for name in names})
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise FormatError(f"{path}: a field's values must be of one type on all lines ({error})") from None
+        with gzip.open(path) if packed else path.open("rb") as lines:
+            first = next((line for line in lines if line.strip()), b"").removeprefix(b"\xef\xbb\xbf")
+            record = msgspec.json.decode(first)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _bytes(path: Path) -> bytes:
@@ -73,7 +106,7 @@ def _bytes(path: Path) -> bytes:
     if raw[:2] == b"\x1f\x8b":
         try:
             raw = gzip.decompress(raw)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise FormatError(f"{path}: cannot be unpacked ({error})") from None
     return raw.removeprefix(b"\xef\xbb\xbf")
 

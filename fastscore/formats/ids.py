@@ -6,7 +6,7 @@ Integers are read as their decimal text; null ids become empty ones, which match
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fastscore.errors import ColumnTypeError, DataError
+from fastscore.errors import ColumnTypeError, DataError, EncodingError
+from fastscore.kernels import ids as kernels
 
 __all__ = [
     "Ids",
     "Ints",
     "ListColumn",
     "is_text",
+    "joined_texts",
     "one_array",
     "plain_array",
     "read_ids",
@@ -77,11 +79,34 @@ def plain_array(values: list[Any], name: str) -> pa.Array:
     ------
     ColumnTypeError
         The values are of different types.
+    EncodingError
+        A text holds half of a surrogate pair.
     """
     try:
         return one_array(pa.array(values, pa.large_string() if values and isinstance(values[0], str) else None))
+    except UnicodeEncodeError as error:
+        raise EncodingError(f"{name}: must be text that UTF-8 can hold, got {error.object!r}") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnTypeError(f"{name}: must be of one type, text or integer ({error})") from None
+
+
+def joined_texts(lists: Iterable[Iterable[Any]], count: int) -> pa.Array | None:
+    """An Arrow array of `count` texts that stand in several lists, none of which is empty; None where not all are plain text.
+
+    A join and one pass over its bytes is sooner done than a conversion text by text. Texts with a zero character or half of a
+    surrogate pair are not plain.
+    """
+    try:
+        joined = "\0".join((*map("\0".join, lists), "\0" * 7)).encode()
+    except (TypeError, UnicodeEncodeError):
+        return None
+    buffer = np.frombuffer(joined, dtype=np.uint8)
+    offsets, data = np.empty(count + 1, dtype=np.int64), np.empty(len(buffer), dtype=np.uint8)
+    kernels.cut_at_zeros(buffer, offsets, data)
+    if offsets[0] != len(buffer) - 7:
+        return None
+    offsets[0] = 0
+    return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
 
 
 def is_text(kind: pa.DataType) -> bool:

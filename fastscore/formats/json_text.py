@@ -8,40 +8,44 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from fastscore.errors import FormatError, UsageError
+from fastscore.errors import EncodingError, FormatError, UsageError
 
-__all__ = ["decode_json", "read_bytes", "repair_surrogates"]
+__all__ = ["counted", "decode_entries", "decode_json", "not_utf8", "read_bytes", "repair_surrogates"]
 
 T = TypeVar("T")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _ESCAPES = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _REPLACEMENT = b"\\ufffd"
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a file (.gz is unpacked), without a byte order mark.
+    """The bytes of a file (gzip and zstd are unpacked, told from the content), without a byte order mark.
 
     Raises
     ------
     UsageError
         There is no such file, or it cannot be opened.
     FormatError
-        The file is empty, or a broken .gz.
+        The file is empty, or a broken .gz or .zst.
     """
     file = Path(path)
     try:
         if file.is_dir():
             raise UsageError(f"{file}: this is a folder; name a file")
         data = file.read_bytes()
-        if data[:2] == b"\x1f\x8b":
+        if data[:2] == _GZIP:
             data = gzip.decompress(data)
+        elif data[:4] == _ZSTD:
+            data = _from_zstd(data, file)
     except FileNotFoundError:
         raise UsageError(f"{file}: there is no such file") from None
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FormatError(f"{file}: broken .gz ({error})") from None
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror or error})") from None
@@ -65,7 +69,73 @@ def decode_json(data: bytes, kind: type[T], name: str) -> tuple[T, int]:
     except msgspec.ValidationError as error:
         raise FormatError(f"{name}: {_place(str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"{name}: not JSON, or cut short: {error}") from None
+        raise _no_json(data, name, error) from None
+
+
+def decode_entries(data: bytes, kind: Any, name: str, what: str = "question") -> tuple[dict[str, T], int, int]:
+    """Decode a JSON object of entries of one kind by key; of entries with one key the last wins, as in Python's parser.
+
+    Returns the entries in the file's order, how many more there were (their key stands twice), and how many lone surrogates
+    became U+FFFD.
+
+    Raises
+    ------
+    FormatError
+        Names the file and, where the shape is wrong, the entry and the field.
+    """
+    data, repaired = repair_surrogates(data)
+    try:
+        raw = msgspec.json.decode(data, type=dict[_Key, msgspec.Raw], dec_hook=_key)
+    except msgspec.ValidationError as error:
+        raise FormatError(f"{name}: {_place(str(error))}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _no_json(data, name, error) from None
+    decoder = msgspec.json.Decoder(kind)
+    entries: dict[str, T] = {}
+    for key, text in raw.items():
+        try:
+            entries[key.text] = decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            known = None if isinstance(error, msgspec.ValidationError) else not_utf8(data, name)
+            raise known or FormatError(f"{name}: {what} {key.text!r}: {_place(str(error))}") from None
+    return entries, len(raw) - len(entries), repaired
+
+
+class _Key:
+    """A key of a JSON object that equals no other, so that one that stands twice is seen."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _key(_: type, text: Any) -> _Key:
+    return _Key(text)
+
+
+def not_utf8(data: bytes, name: str, first: int = 1) -> EncodingError | None:
+    """The error for text that is not UTF-8, with the line, where `first` is the first's number; None where it is UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + first
+        return EncodingError(f"{name}: line {line} is not UTF-8: byte 0x{data[error.start]:02x}; save the file as UTF-8")
+    return None
+
+
+def _no_json(data: bytes, name: str, error: Exception) -> FormatError | EncodingError:
+    return not_utf8(data, name) or FormatError(f"{name}: not JSON, or cut short: {error}")
+
+
+def _from_zstd(data: bytes, file: Path) -> bytes:
+    import pyarrow as pa
+
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            return bytes(stream.read())
+    except (pa.ArrowInvalid, OSError) as error:
+        raise FormatError(f"{file}: broken .zst ({str(error).splitlines()[0]})") from None
 
 
 def repair_surrogates(data: bytes) -> tuple[bytes, int]:

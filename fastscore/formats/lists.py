@@ -6,8 +6,10 @@ grades beside the ids where they were given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastscore.errors import ColumnTypeError, DataError, KeyMismatchError, UsageError
-from fastscore.formats.ids import Ids, Ints, is_text, one_array, plain_array, read_ids, read_list, read_numbers, text_buffers
+from fastscore.formats.ids import (
+    Ids,
+    Ints,
+    is_text,
+    joined_texts,
+    one_array,
+    plain_array,
+    read_ids,
+    read_list,
+    read_numbers,
+    text_buffers,
+)
 from fastscore.kernels import ids as kernels
 
 __all__ = ["NO_ORDER", "DocumentLists", "from_dictionary", "from_list_table", "from_long_table", "select"]
 
 NO_ORDER: Ints = np.zeros(0, dtype=np.int64)
+#: Says in words where a row stands, such as ``row 3`` or ``line 4``.
+Place = Callable[[int], str]
 
 
 @dataclass(frozen=True)
@@ -29,7 +44,8 @@ class DocumentLists:
 
     List i holds the ids from ``begin[i]`` to ``stop[i]`` or, where `order` is not empty, those whose numbers stand there in
     `order`. `numbers` has a score (float64) or grade (int64) for each id, or is None. `present` is False where a query's
-    list is null. `table` has a row a list, with the columns that one may group by. `source` is what messages call it.
+    list is null. `table` has a row a list, with the columns that one may group by. `source` is what messages call it, and
+    `place` says in words where a row of a table with a row a document stands.
     """
 
     queries: pa.Array
@@ -42,6 +58,7 @@ class DocumentLists:
     table: pa.Table
     source: str
     row_a_document: bool = False
+    place: Place = "row {}".format
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -82,7 +99,9 @@ def from_list_table(
     return DocumentLists(queries, lists.begin, lists.stop, NO_ORDER, documents, beside, lists.present, table, source)
 
 
-def from_long_table(table: pa.Table, query: str, ids: str, numbers: str | None, *, scores: bool, source: str) -> DocumentLists:
+def from_long_table(
+    table: pa.Table, query: str, ids: str, numbers: str | None, *, scores: bool, source: str, place: Place = "row {}".format
+) -> DocumentLists:
     """Lists of a table with a row a document: rows are brought together by query, queries and rows in their order.
 
     Raises
@@ -95,7 +114,7 @@ def from_long_table(table: pa.Table, query: str, ids: str, numbers: str | None, 
     keys = one_array(table[query])
     if keys.null_count:
         row = int(np.argmin(keys.is_valid().to_numpy(zero_copy_only=False)))
-        raise KeyMismatchError(f"{source}, row {row}: the query id is null")
+        raise KeyMismatchError(f"{source}, {place(row)}: the query id is null")
     if not (is_text(keys.type) or pa.types.is_integer(keys.type) or pa.types.is_dictionary(keys.type) or not len(keys)):
         raise ColumnTypeError(f"{source}: {query} must be text or integers, got {keys.type}")
     start = _run_starts(keys)
@@ -114,13 +133,12 @@ def from_long_table(table: pa.Table, query: str, ids: str, numbers: str | None, 
         first = order[begin]
     beside = None
     if numbers is not None:
-        name = f"{source}: {numbers}"
-        beside = read_numbers(one_array(table[numbers]), name, scores=scores, where=lambda entry: f"row {entry}")
+        beside = read_numbers(one_array(table[numbers]), f"{source}: {numbers}", scores=scores, where=place)
     documents = read_ids(table[ids], f"{source}: {ids}")
     present = np.ones(len(queries), dtype=np.bool_)
     kept = [name for name in table.column_names if name not in (ids, numbers)]
     rows = pa.table({name: one_array(table[name]).take(pa.array(first)) for name in kept})
-    return DocumentLists(queries, begin, stop, order, documents, beside, present, rows, source, row_a_document=True)
+    return DocumentLists(queries, begin, stop, order, documents, beside, present, rows, source, True, place)
 
 
 def from_dictionary(lists: Mapping[Any, Any], *, scores: bool, source: str) -> DocumentLists:
@@ -133,33 +151,45 @@ def from_dictionary(lists: Mapping[Any, Any], *, scores: bool, source: str) -> D
     ColumnTypeError, DataError
         As `from_list_table`.
     """
-    kinds = {isinstance(entry, Mapping) for entry in lists.values()}
+    entries = list(lists.values())
+    kinds = {issubclass(kind, Mapping) for kind in set(map(type, entries))}
     if len(kinds) > 1:
         raise UsageError(f"{source}: its values must all be mappings of document to number, or all lists of ids; got both")
-    documents: list[Any] = []
-    numbers: list[Any] = []
-    sizes = np.zeros(len(lists), dtype=np.int64)
-    for row, (query, entry) in enumerate(lists.items()):
-        if not isinstance(entry, (Mapping, list, tuple, set, frozenset)):
-            raise UsageError(f"{source}, query {query!r}: must be a mapping or list of document ids, got {type(entry).__name__}")
-        sizes[row] = len(entry)
-        documents.extend(entry)
-        if isinstance(entry, Mapping):
-            numbers.extend(entry.values())
+    if any(not issubclass(kind, (Mapping, list, tuple, set, frozenset)) for kind in set(map(type, entries))):
+        wrong = (item for item in lists.items() if not isinstance(item[1], (Mapping, list, tuple, set, frozenset)))
+        query, entry = next(wrong)
+        raise UsageError(f"{source}, query {query!r}: must be a mapping or list of document ids, got {type(entry).__name__}")
+    sizes = np.fromiter(map(len, entries), dtype=np.int64, count=len(entries))
+    full = [entry for entry in entries if entry]
+    texts = joined_texts(full, int(sizes.sum())) if full else None
+    if texts is None:
+        texts = plain_array(list(chain.from_iterable(full)), f"{source}: document ids")
     stop = np.cumsum(sizes)
     queries = plain_array(list(lists), f"{source}: query ids")
     names = list(lists)
 
     def where(entry: int) -> str:
-        return f"query {names[int(np.searchsorted(stop, entry, side='right'))]!r}, document {documents[entry]!r}"
+        return f"query {names[int(np.searchsorted(stop, entry, side='right'))]!r}, document {texts[entry].as_py()!r}"
 
     beside = None
     if kinds == {True}:
-        beside = read_numbers(plain_array(numbers, f"{source}: numbers"), source, scores=scores, where=where)
-    ids = read_ids(plain_array(documents, f"{source}: document ids"), f"{source}: document ids")
+        numbers = _packed_scores(full) if scores else None
+        if numbers is None:
+            numbers = plain_array(list(chain.from_iterable([entry.values() for entry in full])), f"{source}: numbers")
+        beside = read_numbers(numbers, source, scores=scores, where=where)
+    ids = read_ids(texts, f"{source}: document ids")
     present = np.ones(len(queries), dtype=np.bool_)
     table = pa.table({"query_id": queries})
     return DocumentLists(queries, stop - sizes, stop, NO_ORDER, ids, beside, present, table, source)
+
+
+def _packed_scores(entries: list[Mapping[Any, Any]]) -> pa.Array | None:
+    """All scores as one array, packed mapping by mapping; None where one is no number."""
+    try:
+        packed = b"".join([struct.pack(f"{len(entry)}d", *entry.values()) for entry in entries])
+    except (struct.error, TypeError, OverflowError):
+        return None
+    return pa.array(np.frombuffer(packed, dtype=np.float64))
 
 
 def select(lists: DocumentLists, rows: Ints) -> DocumentLists:

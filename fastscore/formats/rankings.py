@@ -1,7 +1,8 @@
 """One door for what a run or judgements may come in: files, tables with a list or a document a row, dictionaries.
 
-A path, a table or a dictionary comes in; `DocumentLists` goes out. Which layout a table has is seen from its columns:
-``retrieved_ids`` or ``relevant_ids`` hold a list a row, ``doc_id`` is one document a row.
+A path, a table or a dictionary comes in; `DocumentLists` goes out. A file's format is told from its content
+(`formats.ranking_files`), a table's layout from its columns: ``retrieved_ids`` or ``relevant_ids`` hold a list a row,
+``doc_id`` is one document a row.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.errors import FormatError, UnknownNameError, UsageError
-from fastscore.formats.dpr import read_dpr, read_records
-from fastscore.formats.lists import DocumentLists, from_dictionary, from_list_table, from_long_table
-from fastscore.formats.trec import read_qrels, read_run
+from fastscore.errors import UnknownNameError, UsageError
+from fastscore.formats.lists import DocumentLists, Place, from_dictionary, from_list_table, from_long_table
+from fastscore.formats.ranking_files import (
+    DOCUMENT_COLUMNS,
+    GRADE_COLUMNS,
+    QUERY_COLUMNS,
+    SCORE_COLUMNS,
+    Side,
+    read_ranking_file,
+)
 
-__all__ = ["QUERY_COLUMNS", "as_table", "read_both", "read_judged", "read_ranked"]
-
-QUERY_COLUMNS = ("query_id", "question_id", "q_id", "qid")
-_DOCUMENT_COLUMNS = ("doc_id", "document_id", "docid", "docno", "passage_id")
-_SCORE_COLUMNS = ("retrieved_scores", "scores")
-_GRADE_COLUMNS = ("relevance", "rel")
-_TABLE_KINDS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".json", ".jsonl", ".ndjson", ".csv", ".tsv")
+__all__ = ["as_table", "read_both", "read_judged", "read_ranked"]
 
 
-def read_ranked(source: Any, name: str = "run") -> DocumentLists:
+def read_ranked(source: Any, name: str = "run", format: str | None = None) -> DocumentLists:
     """Read ranked lists, with their scores where there are some.
 
     Takes a path (TREC run, DPR retriever output, parquet, Arrow, JSON Lines, CSV, TSV), a table with ``retrieved_ids`` (in
@@ -40,23 +41,23 @@ def read_ranked(source: Any, name: str = "run") -> DocumentLists:
     UsageError, ColumnTypeError, DataError, FormatError, KeyMismatchError
         As the readers of the layouts.
     """
-    if isinstance(source, Mapping):
-        return from_dictionary(source, scores=True, source=name)
-    name = str(source) if _is_path(source) else name
-    table = _table_from_path(Path(source), read_run) if _is_path(source) else as_table(source, name)
+    name, content, place = _content(source, "run", name, format)
+    if isinstance(content, Mapping):
+        return from_dictionary(content, scores=True, source=name)
+    table = as_table(content, name)
     if "retrieved_ids" in table.column_names:
-        scores = _first_of(table, _SCORE_COLUMNS)
+        scores = _first_of(table, SCORE_COLUMNS)
         return from_list_table(table, _queries(table, name), "retrieved_ids", scores, scores=True, source=name)
     query = _need(table, QUERY_COLUMNS, name, "retrieved_ids")
-    document = _need(table, _DOCUMENT_COLUMNS, name, "retrieved_ids")
+    document = _need(table, DOCUMENT_COLUMNS, name, "retrieved_ids")
     numbers = _first_of(table, ("score",))
     if numbers is None and "rank" in table.column_names:
         numbers = "score"
         table = table.append_column(numbers, pc.negate(pc.cast(table["rank"], pa.float64())))
-    return from_long_table(table, query, document, numbers, scores=True, source=name)
+    return from_long_table(table, query, document, numbers, scores=True, source=name, place=place)
 
 
-def read_judged(source: Any, name: str = "qrels") -> DocumentLists:
+def read_judged(source: Any, name: str = "qrels", format: str | None = None) -> DocumentLists:
     """Read judged documents, with their grades where there are some (none: all are relevant, grade 1).
 
     Takes a path (TREC qrels, GermanDPR's or GermanQuAD's JSON, parquet, Arrow, JSON Lines, CSV, TSV), a table with
@@ -68,16 +69,16 @@ def read_judged(source: Any, name: str = "qrels") -> DocumentLists:
     UsageError, ColumnTypeError, DataError, FormatError, KeyMismatchError
         As the readers of the layouts.
     """
-    if isinstance(source, Mapping):
-        return from_dictionary(source, scores=False, source=name)
-    name = str(source) if _is_path(source) else name
-    table = _table_from_path(Path(source), read_qrels) if _is_path(source) else as_table(source, name)
-    grades = _first_of(table, _GRADE_COLUMNS)
+    name, content, place = _content(source, "qrels", name, format)
+    if isinstance(content, Mapping):
+        return from_dictionary(content, scores=False, source=name)
+    table = as_table(content, name)
+    grades = _first_of(table, GRADE_COLUMNS)
     if "relevant_ids" in table.column_names:
         return from_list_table(table, _queries(table, name), "relevant_ids", grades, scores=False, source=name)
     query = _need(table, QUERY_COLUMNS, name, "relevant_ids")
-    document = _need(table, _DOCUMENT_COLUMNS, name, "relevant_ids")
-    return from_long_table(table, query, document, grades, scores=False, source=name)
+    document = _need(table, DOCUMENT_COLUMNS, name, "relevant_ids")
+    return from_long_table(table, query, document, grades, scores=False, source=name, place=place)
 
 
 def as_table(source: Any, name: str) -> pa.Table:
@@ -102,7 +103,7 @@ def as_table(source: Any, name: str) -> pa.Table:
     )
 
 
-def read_both(source: Any, lists: tuple[str, ...]) -> pa.Table:
+def read_both(source: Any, lists: tuple[str, ...], format: str | None = None) -> pa.Table:
     """The one table, given or read from a path, that holds both sides: the columns `lists`, a list a row each.
 
     Raises
@@ -110,63 +111,19 @@ def read_both(source: Any, lists: tuple[str, ...]) -> pa.Table:
     UsageError
         It lacks one of them.
     """
-    table = None
-    if _is_path(source):
-        table = None if _kind_of(Path(source)) not in _TABLE_KINDS else _table_from_path(Path(source), None)
-    elif not isinstance(source, Mapping):
-        table = as_table(source, "run")
+    name, content, _ = _content(source, "run", "run", format)
+    table = None if isinstance(content, Mapping) else as_table(content, name)
     if table is None or not set(lists) <= set(table.column_names):
         needed = " and ".join(repr(name) for name in lists)
         raise UsageError(f"qrels is needed: only a table with {needed}, or a DPR file that gives them, can go without")
     return table
 
 
-def _is_path(source: Any) -> bool:
-    return isinstance(source, (str, os.PathLike))
-
-
-def _kind_of(path: Path) -> str:
-    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
-
-
-def _table_from_path(path: Path, read_trec: Any) -> pa.Table:
-    kind = _kind_of(path)
-    if kind in (".parquet", ".pq"):
-        import pyarrow.parquet as pq
-
-        return _opened(path, lambda: pq.read_table(path))
-    if kind in (".arrow", ".feather", ".ipc"):
-        import pyarrow.feather as feather
-
-        return _opened(path, lambda: feather.read_table(path))
-    if kind == ".json":
-        return read_dpr(path)
-    if kind in (".jsonl", ".ndjson"):
-        return read_records(path)
-    if kind in (".csv", ".tsv"):
-        return _delimited(path, "," if kind == ".csv" else "\t")
-    table: pa.Table = read_trec(path)
-    return table
-
-
-def _opened(path: Path, read: Any) -> pa.Table:
-    try:
-        return read()
-    except pa.ArrowInvalid as error:
-        raise FormatError(f"{path}: cannot be read as {path.suffix[1:]} ({error})") from None
-
-
-def _delimited(path: Path, separator: str) -> pa.Table:
-    """A CSV or TSV file, all columns as text but for scores, ranks and relevance."""
-    import polars as pl
-
-    try:
-        frame = pl.read_csv(path, separator=separator, infer_schema=False)
-        kinds = {"score": pl.Float64, "rank": pl.Float64, "relevance": pl.Int64, "rel": pl.Int64}
-        frame = frame.with_columns(pl.col(c).cast(kinds[c]) for c in frame.columns if c in kinds)
-    except pl.exceptions.PolarsError as error:
-        raise FormatError(f"{path}: cannot be read as a table of text set apart by {separator!r} ({error})") from None
-    return frame.to_arrow()
+def _content(source: Any, side: Side, name: str, format: str | None) -> tuple[str, Any, Place]:
+    """What messages call the source, what it is or, where it is a path, what the file holds, and where its rows stand."""
+    if not isinstance(source, (str, os.PathLike)):
+        return name, source, "row {}".format
+    return str(source), *read_ranking_file(Path(source), side, format)
 
 
 def _first_of(table: pa.Table, names: tuple[str, ...]) -> str | None:

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import FormatError, KeyMismatchError
-from fastscore.formats.json_text import counted, decode_json
+from fastscore.formats.json_text import counted, decode_entries, decode_json
 from fastscore.formats.loaded import Loaded
 
 __all__ = ["read_na_probs", "read_squad_predictions", "read_squad_references"]
@@ -48,7 +48,7 @@ class _File(msgspec.Struct):
 
 
 class _Ranked(msgspec.Struct):
-    text: str | None = None
+    text: str | None
     start: int | None = None
     end: int | None = None
     score: float | None = None
@@ -58,8 +58,8 @@ class _Ranked(msgspec.Struct):
 def read_squad_references(data: bytes, name: str) -> Loaded:
     """Read questions: one row a question, in the file's order.
 
-    Columns: question_id, references, reference_spans, question, title, document_id, has_answer. Answers whose text is not at
-    their offset in the context are counted as ``span_mismatches``.
+    Columns: question_id, references, reference_spans, question, title, document_id, has_answer, context. Answers whose text is
+    not at their offset in the context are counted as ``span_mismatches``.
 
     Raises
     ------
@@ -71,11 +71,14 @@ def read_squad_references(data: bytes, name: str) -> Loaded:
     file, repaired = decode_json(data, _File, name)
     names = ("question_id", "references", "reference_spans", "question", "title", "document_id", "has_answer")
     columns: dict[str, list[Any]] = {c: [] for c in names}
-    mismatches, number = 0, 0
+    contexts: list[str | None] = []
+    asked: list[int] = []
+    mismatches = 0
     for article in file.data:
         for paragraph in article.paragraphs:
-            document = str(number) if paragraph.document_id is None else str(paragraph.document_id)
-            number += 1
+            document = str(len(contexts)) if paragraph.document_id is None else str(paragraph.document_id)
+            asked += [len(contexts)] * len(paragraph.qas)
+            contexts.append(paragraph.context or None)
             for question in paragraph.qas:
                 spans, wrong = _spans(question, paragraph.context, name)
                 mismatches += wrong
@@ -87,7 +90,9 @@ def read_squad_references(data: bytes, name: str) -> Loaded:
                     columns[column].append(value)
     _refuse_doubles(columns["question_id"], name)
     types = {"references": pa.list_(pa.string()), "reference_spans": pa.list_(SPAN), "has_answer": pa.bool_()}
-    table = pa.table({c: pa.array(v, type=types.get(c, pa.string())) for c, v in columns.items()})
+    arrays: dict[str, pa.Array] = {c: pa.array(v, type=types.get(c, pa.string())) for c, v in columns.items()}
+    arrays["context"] = pa.DictionaryArray.from_arrays(pa.array(asked, pa.int32()), pa.array(contexts, pa.large_string()))
+    table = pa.table(arrays)
     notes, counts = counted(repaired)
     if mismatches:
         notes += (f"{mismatches} answers are not the text at their offset in the context",)
@@ -98,16 +103,16 @@ def read_squad_references(data: bytes, name: str) -> Loaded:
 def read_squad_predictions(data: bytes, name: str) -> Loaded:
     """Read ``{id: text}``, ``{id: {text, start, end}}`` or ``{id: [{text, start, end, score}, ...]}`` (best first).
 
-    A null start is no answer. The column prediction_spans is there where a prediction has a position.
+    A null start is no answer. The column prediction_spans is there where a prediction has a position. Of several for one id the
+    last wins, as in the script, and they are counted.
 
     Raises
     ------
     FormatError
-        The file is of another shape, or a span ends before it starts.
-    KeyMismatchError
-        An id stands twice in the file.
+        The file is of another shape, or a span ends before it starts; names the question.
     """
-    entries, repaired = decode_json(data, dict[str, str | _Ranked | list[_Ranked] | None], name)
+    entries: dict[str, str | _Ranked | list[_Ranked] | None]
+    entries, doubled, repaired = decode_entries(data, str | _Ranked | list[_Ranked] | None, name)
     texts: list[str | None] = []
     spans: list[list[dict[str, Any]]] = []
     placed = False
@@ -120,12 +125,16 @@ def read_squad_predictions(data: bytes, name: str) -> Loaded:
     if placed:
         table = table.append_column("prediction_spans", pa.array(spans, pa.list_(SCORED_SPAN)))
     notes, counts = counted(repaired)
+    if doubled:
+        notes += (f"{doubled} predictions stand twice for their question; the last one counts",)
+        counts["duplicate_predictions"] = doubled
     return Loaded(table, "squad", ("question_id",), notes, counts, official=True)
 
 
 def read_na_probs(data: bytes, name: str) -> pa.Table:
     """Read no-answer probabilities ``{id: number}`` as a table of question_id and na_prob (float64)."""
-    entries, _ = decode_json(data, dict[str, float], name)
+    entries: dict[str, float]
+    entries, _, _ = decode_entries(data, float, name)
     return pa.table(
         {"question_id": pa.array(list(entries), pa.string()), "na_prob": pa.array(list(entries.values()), pa.float64())}
     )

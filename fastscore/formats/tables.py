@@ -1,12 +1,16 @@
-"""Tables in files: parquet, Arrow IPC, JSON Lines (also .gz and .zst) and CSV, read into Arrow tables with text left as it is.
+"""Tables in files: parquet, Arrow IPC, JSON Lines and CSV (these two also .gz and .zst), into Arrow tables with text as it is.
 
 Text and id columns are read as text: `007` keeps its zeros, the words NA and null are words. JSON Lines are cut at line feeds
-alone, and a line that is no JSON is an error with its number, never skipped.
+alone, and a line that is no JSON, or a row that is cut short, is an error with its number, never skipped.
 """
 
 from __future__ import annotations
 
+import csv
 import io
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -14,13 +18,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from fastscore.errors import FormatError, UsageError
-from fastscore.formats.json_text import counted, read_bytes, repair_surrogates
+from fastscore.errors import DataError, FormatError, UsageError
+from fastscore.formats.json_lines import bad_line, read_json_lines
+from fastscore.formats.json_text import counted, not_utf8, read_bytes
 from fastscore.formats.loaded import Loaded
 
-__all__ = ["read_table"]
-
-_ZSTD = b"\x28\xb5\x2f\xfd"
+__all__ = ["bad_line", "csv_fault", "read_table"]
 
 
 def read_table(path: str | Path, format: str) -> Loaded:
@@ -31,7 +34,9 @@ def read_table(path: str | Path, format: str) -> Loaded:
     UsageError
         There is no such file, or the format is unknown.
     FormatError
-        The file is not of that format; for JSON Lines and CSV the line is named.
+        The file is not of that format, or a column's name stands twice; for JSON Lines and CSV the line is named.
+    EncodingError
+        JSON Lines or CSV that are not UTF-8; names the line.
     """
     readers = {"parquet": _read_parquet, "arrow": _read_arrow, "jsonl": _read_json_lines, "csv": _read_csv}
     if format not in readers:
@@ -40,70 +45,100 @@ def read_table(path: str | Path, format: str) -> Loaded:
     if not file.exists():
         raise UsageError(f"{file}: there is no such file")
     try:
-        table, repaired = readers[format](file)
+        table, notes, counts = readers[format](file)
     except (pa.ArrowInvalid, pa.ArrowException, OSError) as error:
         raise FormatError(f"{file}: not a whole {format} file: {str(error).splitlines()[0]}") from None
-    notes, counts = counted(repaired)
+    _refuse_doubled_names(table.column_names, file)
     keys = tuple(k for k in ("question_id", "turn_id", "sample_id") if k in table.column_names)
     return Loaded(table, format, keys, notes, counts)
 
 
-def _read_parquet(file: Path) -> tuple[pa.Table, int]:
-    return pq.ParquetFile(file).read(), 0
+Read = tuple[pa.Table, tuple[str, ...], dict[str, int]]
 
 
-def _read_arrow(file: Path) -> tuple[pa.Table, int]:
+def _read_parquet(file: Path) -> Read:
+    return pq.ParquetFile(file).read(), (), {}
+
+
+def _read_arrow(file: Path) -> Read:
     with pa.memory_map(str(file)) as source:
-        if source.read(6) == b"ARROW1":
-            source.seek(0)
-            return pyarrow.ipc.open_file(source).read_all(), 0
+        stream = source.read(6) != b"ARROW1"
         source.seek(0)
-        return pyarrow.ipc.open_stream(source).read_all(), 0
-
-
-def _read_json_lines(file: Path) -> tuple[pa.Table, int]:
-    data = _unpacked(file)
-    data, repaired = repair_surrogates(data)
-    try:
-        frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-    except (pl.exceptions.PolarsError, RuntimeError) as error:
-        raise _bad_line(file, data, error) from None
-    return frame.to_arrow(compat_level=pl.CompatLevel.oldest()), repaired
-
-
-def _bad_line(file: Path, data: bytes, error: Exception) -> FormatError:
-    """The error for the first line that is no JSON object, or for lines that do not go together."""
-    import msgspec
-
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
+        table = (pyarrow.ipc.open_stream(source) if stream else pyarrow.ipc.open_file(source)).read_all()
+    for name, column in zip(table.column_names, table.columns, strict=True):
         try:
-            value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-            return FormatError(f"{file}: line {number} is not JSON: {wrong}")
-        if not isinstance(value, dict):
-            return FormatError(f"{file}: line {number} must be a JSON object, got {type(value).__name__}")
-    return FormatError(f"{file}: the lines do not make a table: {str(error).splitlines()[0]}")
+            column.validate(full=True)
+        except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+            raise FormatError(f"{file}: column {name!r} is broken: {str(error).splitlines()[0]}") from None
+    return table, (), {}
 
 
-def _read_csv(file: Path) -> tuple[pa.Table, int]:
-    data = _unpacked(file)
+def _read_json_lines(file: Path) -> Read:
+    frame, repaired = read_json_lines(read_bytes(file), str(file))
+    return (frame.to_arrow(compat_level=pl.CompatLevel.oldest()), *counted(repaired))
+
+
+def _read_csv(file: Path) -> Read:
+    data = read_bytes(file)
     try:
         frame = pl.read_csv(io.BytesIO(data), infer_schema=False, truncate_ragged_lines=False)
     except (pl.exceptions.PolarsError, RuntimeError) as error:
-        raise FormatError(f"{file}: not a whole CSV table: {str(error).splitlines()[0]}") from None
+        raise csv_fault(data, str(file)) or FormatError(f"{file}: not a whole CSV table: {str(error).splitlines()[0]}") from None
+    _refuse_doubled_names(next(csv.reader(io.StringIO(data.partition(b"\n")[0].decode())), []), file)
+    notes: tuple[str, ...] = ()
+    counts: dict[str, int] = {}
+    if frame.width > 1 and frame.height and frame.to_series(-1).null_count():
+        fault = csv_fault(data, str(file))
+        if fault:
+            raise fault
+        whole = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+        if whole.height < frame.height:
+            counts["blank_lines"] = frame.height - whole.height
+            notes = (f"{counts['blank_lines']} blank lines in the CSV were passed over",)
+            frame = whole
     if "turn_id" in frame.columns:
-        frame = frame.with_columns(pl.col("turn_id").cast(pl.Int64, strict=False))
-    return frame.to_arrow(compat_level=pl.CompatLevel.oldest()), 0
+        text = frame["turn_id"]
+        number = text.cast(pl.Int64, strict=False)
+        if number.cast(pl.String).equals(text, null_equal=True):
+            frame = frame.with_columns(number)
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest()), notes, counts
 
 
-def _unpacked(file: Path) -> bytes:
-    data = read_bytes(file)
-    if data[:4] != _ZSTD:
-        return data
+def csv_fault(data: bytes, name: str) -> DataError | None:
+    """The error for the first line that is not UTF-8, whose fields are not as many as the header's or whose quote is not closed.
+
+    polars pads a row that is cut short with nulls; so a file whose last column has nulls must be looked at too.
+    """
+    fault = not_utf8(data, name)
+    if fault:
+        return fault
+    width, line = 0, 1
+    rows = _records(data.decode())
+    while True:
+        try:
+            row, after = next(rows)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            return FormatError(f"{name}: line {line} is not CSV, or cut short: {error}")
+        width = width or len(row)
+        if row and len(row) != width:
+            return FormatError(f"{name}: line {line} has {len(row)} fields, the header has {width}; is the file cut short?")
+        line = after + 1
+
+
+def _records(text: str) -> Iterator[tuple[list[str], int]]:
+    """The rows of a CSV text with the number of their last line; fields may be of any length."""
+    before = csv.field_size_limit(sys.maxsize)
     try:
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            return bytes(stream.read())
-    except (pa.ArrowInvalid, OSError) as error:
-        raise FormatError(f"{file}: broken .zst: {str(error).splitlines()[0]}") from None
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        for row in reader:
+            yield row, reader.line_num
+    finally:
+        csv.field_size_limit(before)
+
+
+def _refuse_doubled_names(names: list[str], file: Path) -> None:
+    doubled = [name for name, count in Counter(names).items() if count > 1]
+    if doubled:
+        raise FormatError(f"{file}: column {doubled[0]!r} stands twice; give each column a name of its own")

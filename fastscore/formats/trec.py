@@ -8,6 +8,7 @@ column is not looked at, and a run's lines may go on after the tag.
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pyarrow as pa
 from fastscore.errors import EncodingError, FormatError
 from fastscore.kernels import lines as kernels
 
-__all__ = ["read_qrels", "read_run"]
+__all__ = ["line_of", "read_qrels", "read_run"]
 
 _RUN_LAYOUT = "query Q0 document rank score tag"
 _QRELS_LAYOUT = "query 0 document relevance"
@@ -67,6 +68,12 @@ def read_qrels(path: str | Path) -> pa.Table:
     return pa.table({"query_id": _texts(data, begin[0], end[0]), "doc_id": _texts(data, begin[1], end[1]), "relevance": grades})
 
 
+def line_of(path: str | Path, row: int) -> int:
+    """The number, from 1, of the line that gave that row of a file which `read_run` or `read_qrels` could read."""
+    *_, line = _split(Path(path), (0, 1, 2), 0, _ANY_NUMBER, "")
+    return int(line[row])
+
+
 def _split(path: Path, wanted: tuple[int, int, int], least: int, most: int, layout: str) -> tuple[Any, Any, Any, Any]:
     """The file's bytes, and for its lines with fields the beginnings and ends of the three wanted ones, and their numbers."""
     raw = _read(path)
@@ -89,7 +96,7 @@ def _read(path: Path) -> bytes:
         raw = path.read_bytes()
         if raw[:2] == _GZIP:
             raw = gzip.decompress(raw)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise FormatError(f"{path}: cannot be read ({error})") from None
