@@ -54,6 +54,8 @@ class Shape:
     samples: int = 1
     lengths: Lengths = SHORT
     chunk: int = 1 << 17
+    #: Share of the predictions that are an earlier sample of the same question once more.
+    repeats: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,18 @@ def _chunk(lexicon: Lexicon, rng: np.random.Generator, questions: int, shape: Sh
     return pa.table(
         {
             "question_id": pc.binary_join_element_wise("q", pc.cast(pa.array(first + asked), pa.string()), ""),
-            "prediction": _rendered(lexicon, rng, predictions),
+            "prediction": _rendered(lexicon, rng, predictions).take(pa.array(_samples(rng, questions, shape))),
             "references": pa.ListArray.from_arrays(pa.array(offsets), texts.take(pa.array(at.ravel()))),
         }
     )
+
+
+def _samples(rng: np.random.Generator, questions: int, shape: Shape) -> Ids:
+    """For each row, the row whose text it has: its own, or that of an earlier sample of the question."""
+    rows = np.arange(questions * shape.samples)
+    sample = rows % shape.samples
+    again = (rng.random(rows.size) < shape.repeats) & (sample > 0)
+    return np.where(again, rows - sample + rng.integers(0, np.maximum(sample, 1)), rows)
 
 
 def _first_references(lexicon: Lexicon, rng: np.random.Generator, rows: int, lengths: Lengths) -> Answers:

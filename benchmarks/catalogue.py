@@ -37,8 +37,9 @@ CASES = {
     for case in (
         Case("coqa-short", _TEXT, 1_000_000, 400, "about 3 words, 4 references, 16 samples of a question in consecutive rows"),
         Case("coqa-distinct", _TEXT, 1_000_000, 400, "the same with references of their own for every row"),
-        Case("long-answers", _TEXT, 50_000, 60, "80 words, 4 references"),
-        Case("long-answers-1ref", _TEXT, 100_000, 60, "80 words, 1 reference"),
+        Case("long-answers", _TEXT, 50_000, 60, "80 words, 4 references, 16 samples of a question in consecutive rows"),
+        Case("long-distinct", _TEXT, 50_000, 60, "the same with references of their own for every row"),
+        Case("long-distinct-1ref", _TEXT, 100_000, 60, "80 words, 1 reference"),
         Case("german", _TEXT, 300_000, 400, "German answers with umlauts and typographic quotes, beside ASCII"),
         Case("mixed-script", _TEXT, 300_000, 400, "Greek, Arabic and Chinese answers, beside ASCII"),
         Case("spans", "list_cases:spans", 1_000_000, 400, "n-best of 5 spans against 3 reference spans"),

@@ -152,6 +152,8 @@ def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
     for key in keys:
         if key not in table.column_names:
             raise UnknownNameError(f"{side}: the key column {key!r} is not there.{did_you_mean(key, table.column_names)}")
+        if table.column_names.count(key) > 1:
+            raise UsageError(f"{side}: the key column {key!r} is there twice; give each column a name of its own")
         column = table.column(key)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if _is_binary(kind):
@@ -226,13 +228,16 @@ def _take(table: pa.Table, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> 
 
 
 def _takeable(kind: pa.DataType, large: bool) -> pa.DataType:
-    """A type of the same values that rows can be taken from: no views, and 64-bit offsets where 32-bit ones are too small."""
+    """A type of the same values that rows can be taken from: no text views, and 64-bit offsets where 32-bit ones are too small.
+
+    List views stay: rows can be taken from them whatever they hold, and pyarrow 26 breaks their offsets in a cast.
+    """
     types = pa.types
     if types.is_string_view(kind) or (large and types.is_string(kind)):
         return pa.large_string()
     if types.is_binary_view(kind) or (large and types.is_binary(kind)):
         return pa.large_binary()
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_list_view(kind) or types.is_large_list_view(kind):
+    if types.is_list(kind) or types.is_large_list(kind):
         field = kind.value_field.with_type(_takeable(kind.value_type, large))
         return pa.list_(field) if types.is_list(kind) and not large else pa.large_list(field)
     if types.is_struct(kind):

@@ -7,11 +7,15 @@ import random
 import pyarrow as pa
 
 from fastscore import naive
-from fastscore.errors import CheckError
+from fastscore.errors import CheckError, UsageError
 from fastscore.recipes import Recipe
-from fastscore.schema import WORD_METRICS, Status
+from fastscore.schema import Status
 
 __all__ = ["check_rows"]
+
+_INPUTS = ("prediction", "references", "prediction_spans", "reference_spans")
+#: What is known of an item before it is scored.
+_KNOWN_BEFORE = {Status.MISSING_PREDICTION.label, Status.UNMATCHED_PREDICTION.label}
 
 
 def check_rows(table: pa.Table, items: pa.Table, recipe: Recipe, count: int, seed: int = 0) -> int:
@@ -21,21 +25,25 @@ def check_rows(table: pa.Table, items: pa.Table, recipe: Recipe, count: int, see
     ------
     CheckError
         A row differs; names the row, its key and both scores.
+    UsageError
+        `count` is negative.
     """
+    if count < 0:
+        raise UsageError(f"check: a number of rows from 0 on is allowed, got {count}")
     rows = sorted(random.Random(seed).sample(range(items.num_rows), min(count, items.num_rows)))
-    columns = [c for c in ("prediction", "references") if c in table.column_names]
-    given = table.select(columns).take(pa.array(rows, pa.int64())).to_pylist()
-    scored = items.take(pa.array(rows, pa.int64()))
+    picked = pa.array(rows, pa.int64())
+    given = table.select([c for c in _INPUTS if c in table.column_names]).take(picked).to_pylist()
+    scored = items.take(picked)
     labels = scored.column("status").cast(pa.string()).to_pylist()
-    known = {Status.MISSING_PREDICTION.label, Status.UNMATCHED_PREDICTION.label}
-    for row, item, score, label in zip(rows, given, scored.to_pylist(), labels, strict=True):
-        references = item["references"]
-        references = [references] if isinstance(references, str) else references
-        status = label if label in known else "ok"
-        expected = naive.score_one(item["prediction"], references, recipe, status=status)
-        wrong = [m for m in (*WORD_METRICS, "status") if score[m] != expected[m]]
+    for item, label in zip(given, labels, strict=True):
+        item["references"] = [item["references"]] if isinstance(item["references"], str) else item["references"]
+        item["status"] = label if label in _KNOWN_BEFORE else "ok"
+    top_n = [int(name[4:]) for name in items.column_names if name.startswith("top_") and name[4:].isdigit()]
+    expected = naive.score_rows(given, recipe, top_n)
+    for row, score, right in zip(rows, scored.to_pylist(), expected, strict=True):
+        wrong = [m for m, value in right.items() if m in score and score[m] != value]
         if wrong:
             key = {k: score[k] for k in ("question_id", "turn_id", "sample_id") if k in score}
-            said = ", ".join(f"{m} is {score[m]!r}, the reference implementation gives {expected[m]!r}" for m in wrong)
+            said = ", ".join(f"{m} is {score[m]!r}, the reference implementation gives {right[m]!r}" for m in wrong)
             raise CheckError(f"row {row} {key or ''}: {said}")
     return len(rows)

@@ -19,6 +19,7 @@ from fastscore.errors import ColumnTypeError, KeyMismatchError, UnknownNameError
 from fastscore.stats.comparison import ChangedItem, Comparison, GroupDifference, Pair, System, Unjoined
 from fastscore.stats.paired import SCORE_A, SCORE_B, Correction, Difference, adjust, differences
 from fastscore.stats.resampling import check_draws
+from fastscore.stats.summaries import natural_cluster
 from fastscore.stats.systems import SIGNATURE_KEY, Scores, check_signatures, default_keys, system_names
 from fastscore.stats.units import as_frame, names_of
 
@@ -49,14 +50,15 @@ def compare(
     Parameters
     ----------
     a, b, others
-        Item scores: a pyarrow table, a polars frame, or the path of a parquet file.
+        Item scores: a pyarrow table, a polars frame, or the path of a file as `fastscore score -o` writes it.
     keys
         Columns that together name an item. None: those of question_id, turn_id and sample_id that the tables have.
     metrics, by
         Columns of scores, and columns to compare group by group, each on its own, taken from `a` or else from the other.
     cluster
-        Columns that tell which items belong together. None: the first key where there are several (turns of a story, samples
-        of a prompt are alike), else each item on its own; ``()``: each item on its own.
+        Columns that tell which items belong together. None: the passage where `a` has a column of it (``document_id``), else the
+        first key where there are several (turns of a story, samples of a prompt are alike), else each item on its own; ``()``:
+        each item on its own.
     seed, draws
         Of the bootstrap and the randomisation. The same data, seed and numpy give the same bits in any row order.
     alpha, correction
@@ -77,14 +79,20 @@ def compare(
     KeyMismatchError
         A key is null or occurs twice, the types of keys differ, no key is in both, or the tables disagree about a group.
     FormatError, DataError
-        A file is not parquet; a score is not finite or an item has no cluster.
+        A file is no table; a score is not finite or an item has no cluster.
     """
     tables = _opened([a, b, *others], names, signatures)
     notes = check_signatures(tables, allow_different_signatures)
     key_names = names_of(keys) or default_keys(tables)
-    clusters = key_names[:1] if cluster is None and len(key_names) > 1 else names_of(cluster)
+    clusters = _natural(tables[0].columns, key_names) if cluster is None else names_of(cluster)
     plan = _Plan(key_names, names_of(metrics), names_of(by), clusters, seed, draws, alpha, correction, listed)
     return plan.run(tables, notes)
+
+
+def _natural(columns: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
+    """The units sampled, as far as the names of columns and keys tell."""
+    found = natural_cluster([name for name in columns if name not in keys])
+    return found or (tuple(keys[:1]) if len(keys) > 1 else ())
 
 
 def _opened(sources: Sequence[Any], names: Sequence[str] | None, signatures: Sequence[str | None] | None) -> list[Scores]:

@@ -11,15 +11,16 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from fastscore.align import align
-from fastscore.errors import UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import ColumnTypeError, EncodingError, UnknownNameError, UsageError, did_you_mean
 from fastscore.formats import Loaded, read_predictions, read_references
 from fastscore.recipes import Recipe, resolve_recipe
 from fastscore.result import Result
 from fastscore.schema import WORD_METRICS
-from fastscore.scoring import KEY_COLUMNS, score_batch, span_metrics
+from fastscore.scoring import KEY_COLUMNS, score_batch, span_metrics, top_ns
+from fastscore.text.normalize import not_utf8
 from fastscore.totals import Totals
 
-__all__ = ["aligned_items", "load", "score", "score_items", "with_columns"]
+__all__ = ["REPORTED", "aligned_items", "load", "score", "score_items", "with_columns"]
 
 Side = Literal["predictions", "references"]
 #: Columns of the items that the official layouts and the groups of a report need, kept where they are there.
@@ -101,12 +102,21 @@ def score_items(
     notes: Sequence[str] = (),
 ) -> Result:
     """Score a table of aligned items, record batch by record batch, and add it up."""
+    top_ns(top_n)
     for column in by:
         if column not in table.column_names:
             raise UnknownNameError(f"by: column {column!r} is not there.{did_you_mean(column, table.column_names)}")
     kept = list(dict.fromkeys([*keep, *by, *(c for c in REPORTED if c in table.column_names)]))
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
-    scored = [score_batch(b, recipe, keep=kept, top_n=top_n, threads=threads) for b in batches]
+    scored, row = [], 0
+    for batch in batches:
+        try:
+            scored.append(score_batch(batch, recipe, keep=kept, top_n=top_n, threads=threads))
+        except EncodingError as error:
+            if error.row is None:
+                raise
+            raise not_utf8(error.column, row + error.row) from None
+        row += batch.num_rows
     items = pa.Table.from_batches(scored)
     totals = Totals((*WORD_METRICS, *span_metrics(table.schema, recipe, top_n)), tuple(by))
     totals.add(items)
@@ -156,6 +166,9 @@ def load(source: Any, side: Side, format: str | None = None) -> Loaded:
         source = pa.Table.from_batches([source])
     if not isinstance(source, pa.Table):
         source = _as_table(source, side)
+    doubled = [name for name in dict.fromkeys(source.column_names) if source.column_names.count(name) > 1]
+    if doubled:
+        raise UsageError(f"{side}: the column name {doubled[0]!r} stands twice; rename one of them")
     keys = tuple(k for k in KEY_COLUMNS if k in source.column_names)
     return Loaded(source, "table", keys)
 
@@ -172,11 +185,32 @@ def _as_table(source: Any, side: Side) -> pa.Table:
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes, dict)):
         rows = list(source)
         if rows and all(isinstance(r, dict) for r in rows):
-            return pa.Table.from_pylist(rows)
+            return _of_rows(rows, side)
     raise UsageError(
         f"{side}: a path, an Arrow table, or anything with __arrow_c_stream__ (polars, pandas, DuckDB) is allowed, "
         f"got {type(source).__name__}"
     )
+
+
+def _of_rows(rows: list[dict[str, Any]], side: Side) -> pa.Table:
+    """A table of dicts, with every key that any of them has; lone surrogates become U+FFFD."""
+    names = list(dict.fromkeys(str(name) for row in rows for name in row))
+    columns = {}
+    for name in names:
+        values = [_repaired(row.get(name)) for row in rows]
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise ColumnTypeError(f"{side}: {name!r} must be of one type in all rows: {str(error).splitlines()[0]}") from None
+    return pa.table(columns)
+
+
+def _repaired(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, (list, tuple)):
+        return [_repaired(v) for v in value]
+    return value
 
 
 def _renamed(table: pa.Table, old: str, new: str) -> pa.Table:

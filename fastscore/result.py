@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
     from rich.table import Table
 
@@ -51,6 +53,31 @@ class Result:
     def to_pandas(self) -> Any:
         """The item scores as a pandas DataFrame; pandas must be installed."""
         return self.items.to_pandas()
+
+    def plot(self) -> Any:
+        """The distribution of scores, and the means by group where the run had groups, as an altair chart.
+
+        Raises UsageError where the extra ``report`` is not installed.
+        """
+        from fastscore.html.charts import import_altair, overview_chart
+        from fastscore.html.figures import group_means, histogram
+        from fastscore.html.source import open_sources
+        from fastscore.html.tables import metric_name
+
+        import_altair()
+        source = open_sources([self.items], [self.summary["recipe"]], by=self.totals.by)[0]
+        means = group_means(source, self.totals.by[0], (source.main,)) if self.totals.by else []
+        return overview_chart(histogram(source), means, metric_name(source.main))
+
+    def report(self, path: str | Path, title: str | None = None) -> None:
+        """Write the HTML report of this run to a file; texts are in it where `keep` handed them on.
+
+        Raises UsageError where the extra ``report`` is not installed or the path cannot be written.
+        """
+        from fastscore.html.page import write_report
+
+        name = self.summary["recipe"]
+        write_report(path, self.items, title=title, names=[name], by=self.totals.by, signatures=[self.signature])
 
     def __rich__(self) -> Table:
         from fastscore.report import summary_table

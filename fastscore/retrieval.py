@@ -1,30 +1,32 @@
 """Scores of retrieval: ranked documents against judged ones, query by query.
 
-A run and judgements come in, as files, tables or dictionaries; a `RankingScores` goes out, with a row a query. Queries are
-joined by their ids, in the order of the judgements; what has no partner keeps its row and says so in its status.
+A run and judgements come in, as files, tables or dictionaries; a `RankingScores` goes out, a `Result` with a row a query.
+Queries are joined by their ids, in the order of the judgements; what has no partner keeps its row and says so in its status.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from fastscore.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
 from fastscore.formats.ids import Ints
 from fastscore.formats.lists import DocumentLists, select
 from fastscore.formats.rankings import read_both, read_judged, read_ranked
 from fastscore.metrics.measures import Measure, parse_measures
 from fastscore.metrics.passages import PASSAGE_COLUMNS, score_answers
 from fastscore.metrics.queries import align_queries, merged
-from fastscore.metrics.ranking import check_pairs, in_rank_order, score_lists
+from fastscore.metrics.ranking import check_pairs, score_lists
+from fastscore.result import Result
 from fastscore.schema import Status
+from fastscore.statuses import status_array
+from fastscore.totals import Totals
 from fastscore.version import __version__
 
 __all__ = ["DEFAULT_MEASURES", "RankingScores", "format_trec", "score_ranking"]
@@ -45,8 +47,8 @@ _TREC_NAMES = {
 _TREC_ORDER = ("map", "Rprec", "bpref", "recip_rank", "P", "recall", "ndcg", "ndcg_cut", "map_cut", "success")
 
 
-@dataclass(frozen=True)
-class RankingScores:
+@dataclass(frozen=True, repr=False)
+class RankingScores(Result):
     """Scores of a run, one row a query.
 
     `items` has the columns query_id, those of `by`, one float64 a measure and status (dictionary<int8, string>). A query
@@ -55,16 +57,22 @@ class RankingScores:
     `counts` tells how many ids on either side were null or empty.
     """
 
-    items: pa.Table
-    measures: tuple[str, ...]
-    by: tuple[str, ...]
-    signature: str
-    counts: dict[str, int]
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures' names, which are columns of the items and keys of the summary."""
+        return self.totals.metrics
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns whose values are groups."""
+        return self.totals.by
 
     def mean(self, measure: str) -> float | None:
         """The mean over the queries that are scored, or None where there are none: correctly rounded sum over count."""
-        values = self.items[measure].drop_null().to_pylist()
-        return math.fsum(values) / len(values) if values else None
+        mean: float | None = self.summary["overall"][measure]
+        return mean
 
 
 def score_ranking(
@@ -76,6 +84,8 @@ def score_ranking(
     min_relevance: int = 1,
     score_type: Literal["float64", "float32"] = "float64",
     threads: int | None = None,
+    format: str | None = None,
+    qrels_format: str | None = None,
 ) -> RankingScores:
     """Score ranked documents against the judged ones of the same queries.
 
@@ -98,6 +108,13 @@ def score_ranking(
         ``float32`` rounds scores before they are compared, as trec_eval up to release 9 and pytrec_eval do.
     threads
         How many threads share the queries; None: as many as there are processors. No value depends on it.
+    format, qrels_format
+        Formats of the two files (`fastscore.formats.rankings.FORMATS`), where their content should not be asked.
+
+    Returns
+    -------
+    RankingScores
+        A `Result`; the summary's recipe is ``retrieval``, and ``missing_prediction`` counts the queries not answered.
 
     Raises
     ------
@@ -113,16 +130,21 @@ def score_ranking(
     groups = (by,) if isinstance(by, str) else tuple(by or ())
     if qrels is None:
         lists = _lists_without_qrels(wanted)
-        run = qrels = read_both(run, lists)
-        ranked = read_ranked(run)
-        judged = read_judged(qrels) if "relevant_ids" in lists else replace(ranked, present=np.ones(len(ranked), dtype=np.bool_))
+        source = str(run) if isinstance(run, (str, os.PathLike)) else "run"
+        run = qrels = read_both(run, lists, format)
+        ranked = read_ranked(run, source)
+        judged = (
+            read_judged(qrels, source)
+            if "relevant_ids" in lists
+            else replace(ranked, present=np.ones(len(ranked), dtype=np.bool_))
+        )
         rows = np.arange(len(ranked)), np.arange(len(ranked))
     else:
-        ranked, judged = read_ranked(run), read_judged(qrels)
+        ranked, judged = read_ranked(run, format=format), read_judged(qrels, format=qrels_format)
         rows = align_queries(ranked, judged)
     for side in (ranked, judged):
         check_pairs(side, workers)
-    sides = select(in_rank_order(ranked, score_type=score_type, threads=workers), rows[0]), select(judged, rows[1])
+    sides = select(_rounded(ranked, score_type), rows[0]), select(judged, rows[1])
     columns, relevant = _values(*sides, wanted, rows, min_relevance, workers)
     if run is not qrels and not relevant.any():
         raise DataError(f"{judged.source}: no query has a document of relevance {min_relevance} or more; nothing can be scored")
@@ -135,13 +157,17 @@ def score_ranking(
     items = pa.table(
         {
             "query_id": merged(judged.queries, ranked.queries, rows),
-            **_kept(groups, ranked, judged, rows),
+            **_kept(groups, ranked, judged, rows, columns),
             **{name: pa.array(values, mask=unscored) for name, values in columns.items()},
-            "status": _status_column(status),
+            "status": status_array(status.astype(np.uint8)),
         }
     )
+    totals = Totals(tuple(columns), groups)
+    totals.add(items)
     counts = {"blank_retrieved_ids": ranked.ids.blank, "blank_relevant_ids": judged.ids.blank}
-    return RankingScores(items, tuple(m.name for m in wanted), groups, _signature(min_relevance, score_type), counts)
+    signature = _signature(min_relevance, score_type)
+    summary = totals.summary("retrieval", signature)
+    return RankingScores(items, summary, signature, totals, _notes(summary["overall"], counts, min_relevance), counts)
 
 
 def _lists_without_qrels(measures: list[Measure]) -> tuple[str, ...]:
@@ -169,6 +195,14 @@ def _signature(min_relevance: int, score_type: str) -> str:
     )
 
 
+def _rounded(ranked: DocumentLists, score_type: str) -> DocumentLists:
+    """With ``float32`` the scores are rounded, as trec_eval up to release 9 and pytrec_eval do, so that close ones tie."""
+    if ranked.numbers is None or score_type == "float64":
+        return ranked
+    with np.errstate(over="ignore"):
+        return replace(ranked, numbers=ranked.numbers.astype(np.float32).astype(np.float64))
+
+
 def _values(
     ranked: DocumentLists,
     judged: DocumentLists,
@@ -192,19 +226,34 @@ def _values(
     return {m.name: columns[m.name] for m in measures}, relevant
 
 
-def _kept(groups: tuple[str, ...], ranked: DocumentLists, judged: DocumentLists, rows: tuple[Ints, Ints]) -> dict[str, pa.Array]:
+def _kept(
+    groups: tuple[str, ...], ranked: DocumentLists, judged: DocumentLists, rows: tuple[Ints, Ints], measures: Iterable[str]
+) -> dict[str, pa.Array]:
+    """The columns of `by`."""
     kept = {}
     for name in groups:
         left, right = (s.table[name] if name in s.table.column_names else None for s in (judged, ranked))
         if left is None and right is None:
             known = dict.fromkeys([*judged.table.column_names, *ranked.table.column_names])
             raise UnknownNameError(f"by: neither the judgements nor the run have a column {name!r}.{did_you_mean(name, known)}")
+        if name in ("status", *measures):
+            raise UsageError(f"by: {name!r} is a column of the scores; call the column of groups otherwise")
         kept[name] = merged(left, right, rows)
+        if pa.types.is_nested(kept[name].type):
+            raise ColumnTypeError(f"by: column {name!r} must hold one value a row (text, numbers), got {kept[name].type}")
     return kept
 
 
-def _status_column(status: Ints) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(status, pa.int8()), pa.array([s.label for s in Status]))
+def _notes(overall: Mapping[str, Any], counts: Mapping[str, int], min_relevance: int) -> tuple[str, ...]:
+    """What there is to say of the input: queries without a partner, and ids that match nothing."""
+    said = {
+        "judged queries that the run does not answer, each counted 0": overall[Status.MISSING_PREDICTION.label],
+        f"queries without a document of relevance {min_relevance} or more, not scored": overall[Status.NO_REFERENCES.label],
+        "queries of the run that are not judged, not scored": overall[Status.UNMATCHED_PREDICTION.label],
+        "null or empty ids of retrieved documents, which match nothing": counts["blank_retrieved_ids"],
+        "null or empty ids of judged documents, which match nothing": counts["blank_relevant_ids"],
+    }
+    return tuple(f"{what}: {number:,}" for what, number in said.items() if number)
 
 
 def format_trec(scores: RankingScores, *, per_query: bool = False) -> str:
@@ -226,6 +275,11 @@ def format_trec(scores: RankingScores, *, per_query: bool = False) -> str:
 
 
 def _trec_line(measure: str, query: str, value: float) -> str:
+    """One line; characters of the query's id that would break the line, or are not for a terminal, are shown as escapes."""
+    if not query.isprintable():
+        from fastscore.report import safe_text
+
+        query = safe_text(query)
     return f"{_trec_name(measure):<22}\t{query}\t{value:6.4f}\n"
 
 

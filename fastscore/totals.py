@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from fastscore.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
 from fastscore.kernels.sums import LIMBS, add_exactly, count_codes
 from fastscore.schema import Status
 from fastscore.statuses import status_codes
@@ -102,7 +102,10 @@ class Totals:
 
     def _groups_of(self, batch: pa.RecordBatch, column: str) -> Ints:
         """Each row's group number; new values get the next numbers in order of appearance."""
-        series = pl.Series("value", pl.from_arrow(_column(batch, column))).cast(pl.String).fill_null("null")
+        given = _column(batch, column)
+        if pa.types.is_nested(given.type) and not pa.types.is_dictionary(given.type):
+            raise ColumnTypeError(f"by: column {column!r} must hold single values, got {given.type}")
+        series = pl.Series("value", pl.from_arrow(given)).cast(pl.String).fill_null("null")
         names = self._names[column]
         uniques = series.unique(maintain_order=True)
         numbers = [names.setdefault(value, len(names)) for value in uniques.to_list()]

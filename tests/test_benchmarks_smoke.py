@@ -65,7 +65,7 @@ def test_smoke_lines_have_all_fields(smoke: Sequence[dict[str, Any]]) -> None:
 
 def test_smoke_figures_stand_where_they_belong(smoke: Sequence[dict[str, Any]]) -> None:
     by_case = {(line["case"], line["threads"]): line for line in smoke}
-    for name in ("coqa-short", "coqa-distinct", "long-answers", "long-answers-1ref", "german", "mixed-script"):
+    for name in ("coqa-short", "coqa-distinct", "long-answers", "long-distinct-1ref", "german", "mixed-script"):
         line = by_case[name, 1]
         assert line["rows"] == CASES[name].smoke_rows
         assert all(line[field] is not None for field in FIELDS)

@@ -44,6 +44,7 @@ def test_score_rows_compiled_against_plain(name: str) -> None:
             references.starts,
             references.ends,
             *matches_of(texts, references, RECIPES[name]),
+            references.texts.packed(),
         )
         assert (
             run(*sides, *gold, *normal_form(RECIPES[name]), rules_of(RECIPES[name]), 0, 5, scratch.budget, *out, *scratch.arrays)

@@ -367,9 +367,9 @@ GOOD = {"q": {"a": 1}}
             pa.table({"query_id": ["q", "q"], "doc_id": ["a", "a"]}),
             GOOD,
             KeyMismatchError,
-            "'q' has document 'a' twice .rows 0 and 1",
+            "'q' has document 'a' twice .row 0 and row 1",
         ),
-        (GOOD, pa.table({"query_id": ["q", "p", "q"], "doc_id": ["a", "a", "a"]}), KeyMismatchError, "rows 0 and 2"),
+        (GOOD, pa.table({"query_id": ["q", "p", "q"], "doc_id": ["a", "a", "a"]}), KeyMismatchError, "row 0 and row 2"),
         (pa.table({"query_id": ["q", None], "doc_id": ["a", "b"]}), GOOD, KeyMismatchError, "row 1: the query id is null"),
         (pa.table({"query_id": [1.0], "doc_id": ["a"]}), GOOD, ColumnTypeError, "query_id must be text or integers, got double"),
         (pa.table({"query_id": ["q"], "doc_id": ["a"], "score": [math.nan]}), GOOD, DataError, "row 0.*got nan"),
@@ -454,7 +454,8 @@ def test_kernels_uncompiled_against_compiled() -> None:
     run, qrels = _world(queries=4)
     kernel_calls = {
         id_kernels: ("duplicate_pair", "group_starts", "place_rows"),
-        kernels: ("order_by_score", "score_rankings"),
+        kernels: ("score_rankings",),
+        metrics: ("order_by_score",),
     }
     table = pa.table({"query_id": ["q1", "q0", "q1"], "doc_id": ["doc-1", "doc-2", "doc-0"], "score": [1.0, 2.0, 1.0]})
     expected = [rows(score_ranking(r, qrels, measures=ALL)) for r in (run, table)]

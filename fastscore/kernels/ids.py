@@ -10,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.bits import load64, mix64
+from fastscore.kernels.bits import HIGH_BITS, first_byte_of, load64, mix64, store64
 from fastscore.kernels.jit import inner, kernel
 
 __all__ = [
+    "FLOAT64_IN",
     "ID_COLUMN",
     "INT64_IN",
+    "SIEVE",
+    "comes_after",
+    "cut_at_zeros",
     "duplicate_pair",
     "group_starts",
     "id_at",
@@ -27,9 +31,12 @@ __all__ = [
 ]
 
 INT64_IN = "Array(int64, 1, 'C', readonly=True)"
+FLOAT64_IN = "Array(float64, 1, 'C', readonly=True)"
 BYTES_IN = "Array(uint8, 1, 'C', readonly=True)"
 ID_COLUMN = f"{INT64_IN}, {BYTES_IN}"
 
+SIEVE = 8  # entries of a sieve for each of the table
+_NOT_HIGH = ~HIGH_BITS
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -76,6 +83,16 @@ def hint(data: Any, begin: int, end: int, size: int) -> Any:
     """A number below `size`, a power of two, made of the id's last bytes: ids with different ones are different."""
     word = load64(data, end - 8) if end - begin >= 8 else _word(data, begin, end - begin)
     return np.int64((word * _SPREAD) >> np.uint64(32)) & (size - 1)
+
+
+@inner
+def comes_after(offsets: Any, data: Any, number: int, other: int) -> bool:
+    """Whether of two ids of one column the first is smaller, compared as bytes, and so comes later among equal scores."""
+    a, b = offsets[number], offsets[other]
+    for i in range(min(offsets[number + 1] - a, offsets[other + 1] - b)):
+        if data[a + i] != data[b + i]:
+            return data[a + i] < data[b + i]
+    return offsets[number + 1] - a < offsets[other + 1] - b
 
 
 @inner
@@ -145,7 +162,10 @@ def place_rows(run_start: Any, run_stop: Any, run_group: Any, cursor: Any, rows:
             cursor[group] += 1
 
 
-@kernel(f"void({INT64_IN}, {INT64_IN}, {INT64_IN}, {ID_COLUMN}, {INT64_IN}, int64, int64, int64[::1], uint64[::1], int64[::1])")
+@kernel(
+    f"void({INT64_IN}, {INT64_IN}, {INT64_IN}, {ID_COLUMN}, {INT64_IN}, int64, int64, int64[::1], uint64[::1], uint8[::1], "
+    "int64[::1])"
+)
 def duplicate_pair(
     begin: Any,
     stop: Any,
@@ -157,21 +177,57 @@ def duplicate_pair(
     hi: int,
     slots: Any,
     keys: Any,
+    sieve: Any,
     found: Any,
 ) -> None:
     """Set `found` to the first list with an id that stands in it twice and to the two ids' numbers, or its first to -1.
 
-    With `grades` only ids that stand there twice with different grades are looked for.
+    With `grades` only ids that stand there twice with different grades are looked for. Only ids that fall on one place of the
+    sieve can be the same, and those few are put into the table.
     """
     found[0] = -1
     for row in range(lo, hi):
         size = table_size(stop[row] - begin[row])
+        reset(sieve, SIEVE * size)
+        shared = 0
+        for position in range(begin[row], stop[row]):
+            number = id_at(order, position)
+            place = hint(data, offsets[number], offsets[number + 1], SIEVE * size)
+            shared += sieve[place] == 1
+            sieve[place] = min(sieve[place] + 1, 2)
+        if shared == 0:
+            continue
         reset(slots, size)
         for position in range(begin[row], stop[row]):
             number = id_at(order, position)
-            if offsets[number] == offsets[number + 1]:
+            if (
+                sieve[hint(data, offsets[number], offsets[number + 1], SIEVE * size)] < 2
+                or offsets[number] == offsets[number + 1]
+            ):
                 continue
             other = insert(slots, keys, size, offsets, data, number)
             if other >= 0 and (len(grades) == 0 or grades[other] != grades[number]):
                 found[0], found[1], found[2] = row, other, number
                 return
+
+
+@kernel(f"void({BYTES_IN}, int64[::1], uint8[::1])")
+def cut_at_zeros(joined: Any, offsets: Any, data: Any) -> None:
+    """Take apart ids that were joined, each with a zero byte at its end: fill their offsets, and `data` with their bytes.
+
+    After the last id seven zero bytes more must follow, and `data` be as long as `joined`. ``offsets[0]`` is set to the place
+    in `joined` behind the last id, from which one sees whether an id held a zero byte itself; the others are as ever.
+    """
+    at, out = 0, 0
+    for i in range(1, len(offsets)):
+        while True:
+            word = load64(joined, at)
+            store64(data, out, word)
+            zeros = ~(((word & _NOT_HIGH) + _NOT_HIGH) | word | _NOT_HIGH)
+            if zeros:
+                step = first_byte_of(zeros)
+                at, out = at + step + 1, out + step
+                break
+            at, out = at + 8, out + 8
+        offsets[i] = out
+    offsets[0] = at

@@ -48,3 +48,6 @@ STATUS_NO_REFERENCES = 3
 # Reference lists of up to so many references, each of up to so many words, are matched all at once.
 LANES = 8
 LANE_WORDS = 255
+
+#: Two to this power rows of a block are remembered, to find predictions that repeat.
+REPEAT_SLOT_BITS = 6

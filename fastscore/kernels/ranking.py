@@ -1,8 +1,9 @@
 """Measures of ranked lists: lists of ids and judged ids come in, one number a query and measure goes out.
 
 A query's ranked documents are first looked up among its judged ones; a sieve of the ids' last bytes spares most of them the
-look into the table. What remains is short: the ranks (from 0) and grades
-of the judged documents that were retrieved, each once, and the positive grades in descending order. Measures read those.
+look into the table. What remains is short: the ranks (from 0) and grades of the judged documents that were retrieved, each
+once, and the positive grades in descending order. Measures read those. Lists that come with scores need not be sorted for
+that: the rank of a document is the number of those before it.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fastscore.kernels.ids import ID_COLUMN, INT64_IN, find, hint, id_at, insert, reset, table_size
+from fastscore.kernels.ids import FLOAT64_IN, ID_COLUMN, INT64_IN, SIEVE, find, hint, id_at, insert, reset, table_size
 from fastscore.kernels.jit import inner, kernel
+from fastscore.kernels.rank_order import places_to_ranks
 
-__all__ = ["ALL_RANKS", "KINDS", "SIEVE", "order_by_score", "score_rankings"]
+__all__ = ["ALL_RANKS", "KINDS", "score_rankings"]
 
 SUCCESS, RECALL, PRECISION, MRR, MAP, NDCG, NDCG_EXP, R_PRECISION, BPREF, JUDGED = range(10)
 KINDS = ("success", "recall", "precision", "mrr", "map", "ndcg", "ndcg_exp", "r_precision", "bpref", "judged")
 ALL_RANKS = 2**62
-SIEVE = 8  # entries of the sieve for each of the table
 
 
 @inner
@@ -28,6 +29,7 @@ def _judge(
     order: Any,
     offsets: Any,
     data: Any,
+    scores: Any,
     slots: Any,
     keys: Any,
     size: int,
@@ -35,22 +37,34 @@ def _judge(
     q_offsets: Any,
     q_data: Any,
     grades: Any,
-    ranks: Any,
+    places: Any,
     found: Any,
+    slot_of: Any,
 ) -> Any:
-    """Fill `ranks` and `found` with rank and grade of the judged documents in the list, each once; returns how many."""
+    """Fill `places` (in the list) and `found` with place and grade of the judged documents in it, each once; returns how many.
+
+    Of a document that stands there twice the place with the higher score counts, or the first.
+    """
     hits = 0
     for position in range(begin, stop):
         doc = id_at(order, position)
         if not sieve[hint(data, offsets[doc], offsets[doc + 1], SIEVE * size)] or offsets[doc] == offsets[doc + 1]:
             continue
         at = find(slots, keys, size, q_offsets, q_data, data, offsets[doc], offsets[doc + 1])
-        if at < 0 or slots[at] < 0:
+        if at < 0:
             continue
-        ranks[hits] = position - begin
-        found[hits] = grades[slots[at] - 1] if len(grades) else 1
-        slots[at] = -slots[at]
-        hits += 1
+        if slots[at] > 0:
+            places[hits] = position - begin
+            found[hits] = grades[slots[at] - 1] if len(grades) else 1
+            slot_of[hits] = at
+            slots[at] = -slots[at]
+            hits += 1
+        elif len(scores):
+            hit = 0
+            while slot_of[hit] != at:
+                hit += 1
+            if scores[doc] > scores[id_at(order, begin + places[hit])]:
+                places[hit] = position - begin
     return hits
 
 
@@ -212,8 +226,8 @@ def _collect(
 
 
 @kernel(
-    f"void({INT64_IN}, {INT64_IN}, {INT64_IN}, {ID_COLUMN}, {INT64_IN}, {INT64_IN}, {INT64_IN}, {ID_COLUMN}, {INT64_IN}, "
-    f"{INT64_IN}, {INT64_IN}, Array(float64, 1, 'C', readonly=True), int64, int64, int64, int64, int64[::1], uint64[::1], "
+    f"void({INT64_IN}, {INT64_IN}, {INT64_IN}, {ID_COLUMN}, {FLOAT64_IN}, {INT64_IN}, {INT64_IN}, {INT64_IN}, {ID_COLUMN}, "
+    f"{INT64_IN}, {INT64_IN}, {INT64_IN}, {FLOAT64_IN}, int64, int64, int64, int64, int64[::1], uint64[::1], "
     "uint8[::1], int64[:, ::1], float64[:, ::1], int64[::1])"
 )
 def score_rankings(
@@ -222,6 +236,7 @@ def score_rankings(
     order: Any,
     offsets: Any,
     data: Any,
+    scores: Any,
     q_begin: Any,
     q_stop: Any,
     q_order: Any,
@@ -244,11 +259,12 @@ def score_rankings(
 ) -> None:
     """Fill ``values[measure, query]`` and the count of relevant documents for queries `lo` to `hi`.
 
-    Empty `grades` mean that every judged document is of grade 1; a document of grade `lowest` or more is relevant. Values of
-    a query without a relevant document are 0 and mean nothing. `slots`, `keys`, `sieve` and the three rows of `scratch` are
-    working space: a table, `SIEVE` times its size, and room for as many numbers as the longest list of judged documents has.
+    Empty `scores` mean that the lists are in rank order, and empty `grades` that every judged document is of grade 1; one of
+    grade `lowest` or more is relevant. Values of a query without a relevant document are 0 and mean nothing. `slots`, `keys`,
+    `sieve` and the four rows of `scratch` are working space: a table, `SIEVE` times its size, and room for as many numbers as
+    the longest list of judged documents has.
     """
-    ranks, found, ideal = scratch[0], scratch[1], scratch[2]
+    ranks, found, ideal, slot_of = scratch[0], scratch[1], scratch[2], scratch[3]
     for query in range(lo, hi):
         size = table_size(q_stop[query] - q_begin[query])
         reset(slots, size)
@@ -263,87 +279,13 @@ def score_rankings(
             continue
         _sort_descending(ideal, ideals)
         length = stop[query] - begin[query]
-        last = begin[query] + min(length, deepest)
-        hits = _judge(begin[query], last, order, offsets, data, slots, keys, size, sieve, q_offsets, q_data, grades, ranks, found)
+        first, last = begin[query], begin[query] + (length if len(scores) else min(length, deepest))
+        hits = _judge(
+            first, last, order, offsets, data, scores, slots, keys, size, sieve, q_offsets, q_data, grades, ranks, found, slot_of
+        )
+        if len(scores):
+            places_to_ranks(first, last, order, offsets, data, scores, hits, ranks, found)
         for m in range(len(kinds)):
             values[m, query] = _measure(
                 kinds[m], cutoffs[m], ranks, found, hits, ideal, ideals, length, relevant, others, lowest, discounts
             )
-
-
-@inner
-def _after(score: float, doc: int, other_score: float, other: int, offsets: Any, data: Any) -> Any:
-    """Whether the first document stands behind the second: lower score, or the same and a smaller id, compared as bytes."""
-    if score != other_score:
-        return score < other_score
-    a, b = offsets[doc], offsets[other]
-    shared = min(offsets[doc + 1] - a, offsets[other + 1] - b)
-    for i in range(shared):
-        if data[a + i] != data[b + i]:
-            return data[a + i] < data[b + i]
-    return offsets[doc + 1] - a < offsets[other + 1] - b
-
-
-@inner
-def _merge(score: Any, doc: Any, lo: int, mid: int, hi: int, score_out: Any, doc_out: Any, offsets: Any, data: Any) -> None:
-    left, right = lo, mid
-    for at in range(lo, hi):
-        from_right = right < hi
-        if from_right and left < mid:
-            from_right = _after(score[left], doc[left], score[right], doc[right], offsets, data)
-        source = right if from_right else left
-        score_out[at], doc_out[at] = score[source], doc[source]
-        if from_right:
-            right += 1
-        else:
-            left += 1
-
-
-@kernel(
-    f"void({INT64_IN}, {INT64_IN}, {INT64_IN}, {ID_COLUMN}, Array(float64, 1, 'C', readonly=True), int64, int64, "
-    "float64[:, ::1], int64[:, ::1], int64[::1])"
-)
-def order_by_score(
-    begin: Any,
-    stop: Any,
-    order: Any,
-    offsets: Any,
-    data: Any,
-    scores: Any,
-    lo: int,
-    hi: int,
-    score_pair: Any,
-    doc_pair: Any,
-    ranked: Any,
-) -> None:
-    """Fill `ranked`, from a list's begin to its stop, with its ids' numbers in rank order: a merge sort of each list.
-
-    Higher scores come first, and of equal scores the greater id. The two rows of `score_pair` and of `doc_pair` are working
-    space as long as the longest list.
-    """
-    for row in range(lo, hi):
-        first, size = begin[row], stop[row] - begin[row]
-        in_order = True
-        for i in range(size):
-            doc_pair[0, i] = id_at(order, first + i)
-            score_pair[0, i] = scores[doc_pair[0, i]]
-            if in_order and i > 0:
-                in_order = not _after(score_pair[0, i - 1], doc_pair[0, i - 1], score_pair[0, i], doc_pair[0, i], offsets, data)
-        source, width = 0, 1
-        while not in_order and width < size:
-            for left in range(0, size, 2 * width):
-                middle, right = min(left + width, size), min(left + 2 * width, size)
-                _merge(
-                    score_pair[source],
-                    doc_pair[source],
-                    left,
-                    middle,
-                    right,
-                    score_pair[1 - source],
-                    doc_pair[1 - source],
-                    offsets,
-                    data,
-                )
-            source, width = 1 - source, 2 * width
-        for i in range(size):
-            ranked[first + i] = doc_pair[source, i]

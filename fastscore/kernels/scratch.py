@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastscore.kernels.compare import F1_TABLE_SIDE
+from fastscore.kernels.layout import REPEAT_SLOT_BITS
 
 __all__ = ["WordScratch", "word_scratch"]
 
@@ -52,6 +53,8 @@ class WordScratch:
             np.empty(texts + 1, dtype=np.int64),
             np.empty(texts + 1, dtype=np.int64),
             np.empty(4, dtype=np.int64),
+            np.empty(texts + 1, dtype=np.int64),
+            np.empty(1 << REPEAT_SLOT_BITS, dtype=np.int64),
             np.empty(4 * slots, dtype=np.uint64),
             np.empty(slots, dtype=np.int64),
             np.empty(references + 1, dtype=np.int64),

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from fastscore.kernels.bits import load64
 from fastscore.kernels.clean import clean_text
 from fastscore.kernels.compare import combine, score_pair
 from fastscore.kernels.cut import cut_texts
@@ -15,6 +18,7 @@ from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.layout import (
     LANE_WORDS,
     LANES,
+    REPEAT_SLOT_BITS,
     RULE_CANNOT_ANSWER,
     RULE_EMPTY_AGREES,
     RULE_FIRST,
@@ -25,35 +29,67 @@ from fastscore.kernels.layout import (
     STATUS_OK,
 )
 from fastscore.kernels.overlap import build_lanes, clear_slots, count_lanes, count_one_by_one, table_mask
-from fastscore.kernels.wide import same_bytes
+from fastscore.kernels.wide import ALL_BITS, same_bytes
 
 __all__ = ["measure_rows", "score_rows"]
 
 _BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _INTS = "Array(int64, 1, 'C', readonly=True)"
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+#: The highest bits of a mixture are its slot in `recent`.
+_SLOT_SHIFT = np.uint64(64 - REPEAT_SLOT_BITS)
+#: Repeats are looked for as long as one row of so many is one, and once more every so many blocks.
+_RARE, _LOOK_AGAIN = 8, 32
 
 
-@kernel(f"void({_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64, int64, int64[::1])")
+@kernel(f"void({_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, boolean, int64, int64, int64[::1])")
 def measure_rows(
-    p_starts: Any, p_ends: Any, r_starts: Any, r_ends: Any, l_starts: Any, l_ends: Any, low: int, high: int, most: Any
+    p_starts: Any,
+    p_ends: Any,
+    r_starts: Any,
+    r_ends: Any,
+    l_starts: Any,
+    l_ends: Any,
+    packed: bool,
+    low: int,
+    high: int,
+    most: Any,
 ) -> None:
     """The most bytes of one prediction, and the most bytes and texts of one reference list, into ``most[0:3]``."""
+    longest, size, texts = 0, 0, 0
     for row in range(low, high):
-        most[0] = max(most[0], p_ends[row] - p_starts[row])
-        size = 0
-        for text in range(l_starts[row], l_ends[row]):
-            size += r_ends[text] - r_starts[text]
-        most[1] = max(most[1], size)
-        most[2] = max(most[2], l_ends[row] - l_starts[row])
+        longest = max(longest, p_ends[row] - p_starts[row])
+        size = max(size, _bytes_of(r_starts, r_ends, l_starts[row], l_ends[row], packed))
+        texts = max(texts, l_ends[row] - l_starts[row])
+    most[0], most[1], most[2] = longest, size, texts
 
 
 @inlined
-def _same_list(data: Any, starts: Any, ends: Any, low: int, count: int, other: int, other_count: int) -> bool:
+def _bytes_of(starts: Any, ends: Any, first: int, last: int, packed: bool) -> int:
+    """The bytes of the texts `first` to `last`; `packed` says that each text begins where the one before ends."""
+    if packed:
+        return ends[last - 1] - starts[first] if last > first else 0
+    size = 0
+    for text in range(first, last):
+        size += ends[text] - starts[text]
+    return size
+
+
+@inlined
+def _same_list(data: Any, starts: Any, ends: Any, low: int, count: int, other: int, other_count: int, packed: bool) -> bool:
     """Whether two lists hold the same texts in the same order."""
     if count != other_count:
         return False
     if low == other or count == 0:
         return True
+    if packed:
+        shift = starts[low] - starts[other]
+        moved = 0
+        for k in range(count):
+            moved |= ends[low + k] - ends[other + k] - shift
+        if moved != 0:
+            return False
+        return same_bytes(data, starts[low], ends[low + count - 1], data, starts[other], ends[other + count - 1])
     unlike, gaps = 0, 0
     for k in range(count):
         unlike |= (ends[low + k] - starts[low + k]) ^ (ends[other + k] - starts[other + k])
@@ -69,33 +105,60 @@ def _same_list(data: Any, starts: Any, ends: Any, low: int, count: int, other: i
     return True
 
 
+@inlined
+def _repeat_of(data: Any, start: int, end: int, row: int, first: int, starts: Any, ends: Any, recent: Any) -> int:
+    """The row from `first` on, of those that `recent` remembers, whose text has the same bytes, or -1; `row` is remembered.
+
+    `recent` keeps one row a slot, found by a mixture of a text's length and first bytes; the bytes decide.
+    """
+    size = end - start
+    if start + 8 > data.size:
+        return -1
+    head = load64(data, start) & (ALL_BITS >> np.uint64(64 - 8 * max(1, min(size, 8))))
+    slot = np.int64(((head ^ np.uint64(size)) * _SPREAD) >> _SLOT_SHIFT)
+    other = recent[slot]
+    if other >= first and ends[other] - starts[other] == size and same_bytes(data, start, end, data, starts[other], ends[other]):
+        return other
+    recent[slot] = row
+    return -1
+
+
 @inner
 def _plan_block(
-    p_starts: Any, p_ends: Any, r_data: Any, r_starts: Any, r_ends: Any, l_starts: Any, l_ends: Any,
-    low: int, high: int, budget: Any, status: Any, list_texts: Any, p_chosen: Any, r_chosen: Any,
+    p_data: Any, p_starts: Any, p_ends: Any, r_data: Any, r_starts: Any, r_ends: Any, l_starts: Any, l_ends: Any,
+    low: int, high: int, budget: Any, status: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, repeats: Any, recent: Any, look: bool, packed: bool,
 ) -> Any:  # fmt: skip
-    """Choose the texts of the next block: the row after it, and how many reference texts it has.
+    """Choose the texts of the next block: the row after it, how many reference texts it has, and how many rows repeat one before.
 
-    ``list_texts[i]`` is the first of the texts that stand for row i's list; `r_chosen` says which texts those are.
+    ``list_texts[i]`` is the first of the texts that stand for row i's list; `r_chosen` says which texts those are. With `look`,
+    ``repeats[i]`` is an earlier row of the block with the same list and the same prediction, -1 where there is none.
     """
-    size, texts = 0, 0
-    row = low
+    size, texts, repeated_rows = 0, 0, 0
+    row, run = low, low
+    for k in range(recent.size):
+        recent[k] = -1
     while row < high:
         first, last = l_starts[row], l_ends[row]
         more = p_ends[row] - p_starts[row]
         repeated = False
         if row > low:
             before = l_starts[row - 1]
-            repeated = _same_list(r_data, r_starts, r_ends, first, last - first, before, l_ends[row - 1] - before)
+            repeated = _same_list(r_data, r_starts, r_ends, first, last - first, before, l_ends[row - 1] - before, packed)
         fresh = 0
         if not repeated:
             fresh = last - first
-            for text in range(first, last):
-                more += r_ends[text] - r_starts[text]
+            more += _bytes_of(r_starts, r_ends, first, last, packed)
         if row > low and (size + more > budget[0] or row - low + texts + 1 + fresh > budget[1]):
             break
         size += more
-        p_chosen[row - low] = row if status[row] == STATUS_OK else -1
+        run = run if repeated else row
+        scored = status[row] == STATUS_OK
+        same = -1
+        if look and scored:
+            same = _repeat_of(p_data, p_starts[row], p_ends[row], row, run, p_starts, p_ends, recent)
+        repeats[row - low] = same
+        repeated_rows += 1 if same >= 0 else 0
+        p_chosen[row - low] = row if scored and same < 0 else -1
         if repeated:
             list_texts[row - low] = list_texts[row - low - 1]
         else:
@@ -104,7 +167,7 @@ def _plan_block(
                 r_chosen[texts] = text
                 texts += 1
         row += 1
-    return row, texts
+    return row, texts, repeated_rows
 
 
 @inner
@@ -131,7 +194,7 @@ def _clean_texts(
 
 @inner
 def _score_block(
-    p_whole: Any, r_whole: Any, l_starts: Any, l_ends: Any, given: Any, given_firsts: Any, rules: Any, low: int, stop: int, list_texts: Any,
+    p_whole: Any, r_whole: Any, l_starts: Any, l_ends: Any, given: Any, given_firsts: Any, rules: Any, low: int, stop: int, list_texts: Any, repeats: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, firsts: Any, slots: Any, slot_used: Any,
     shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
@@ -144,6 +207,11 @@ def _score_block(
     mask, built, built_size = 0, -1, 0
     for row in range(low, stop):
         if status[row] != STATUS_OK:
+            continue
+        same = repeats[row - low]
+        if same >= 0:
+            status[row], exact_match[row], f1[row] = status[same], exact_match[same], f1[same]
+            precision[row], recall[row], best_reference[row] = precision[same], recall[same], best_reference[same]
             continue
         n = l_ends[row] - l_starts[row]
         if n == 0 and not non_empty:
@@ -209,40 +277,31 @@ def _score_block(
 
 
 @kernel(
-    f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, "
+    f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, boolean, "
     "uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
     "uint8[::1], uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
+    "int64[::1], int64[::1], "
     "uint64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1])"
 )
 def score_rows(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
-    given: Any, given_firsts: Any,
+    given: Any, given_firsts: Any, packed: bool,
     table: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
-    clean: Any, keys: Any, firsts: Any, masks: Any, ranks: Any, counts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any,
+    clean: Any, keys: Any, firsts: Any, masks: Any, ranks: Any, counts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any, repeats: Any, recent: Any,
     slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> int:  # fmt: skip
     """Score rows `low` to `high`; -1, or the row that holds a text that is not valid UTF-8."""
-    row = low
+    row, block, look = low, 0, True
     while row < high:
-        stop, texts = _plan_block(
-            p_starts,
-            p_ends,
-            r_data,
-            r_starts,
-            r_ends,
-            l_starts,
-            l_ends,
-            row,
-            high,
-            budget,
-            status,
-            list_texts,
-            p_chosen,
-            r_chosen,
-        )
+        stop, texts, same = _plan_block(
+            p_data, p_starts, p_ends, r_data, r_starts, r_ends, l_starts, l_ends,
+            row, high, budget, status, list_texts, p_chosen, r_chosen, repeats, recent, look, packed,
+        )  # fmt: skip
+        block += 1
+        look = block % _LOOK_AGAIN == 0 or (look and same * _RARE >= stop - row)
         rows = stop - row
         at = _clean_texts(
             p_data,
@@ -289,7 +348,7 @@ def score_rows(
             return bad
         cut_texts(clean, at, bounds, rows + texts, keys, firsts, articles, masks, ranks, counts)
         _score_block(
-            p_whole, r_whole, l_starts, l_ends, given, given_firsts, rules, row, stop, list_texts,
+            p_whole, r_whole, l_starts, l_ends, given, given_firsts, rules, row, stop, list_texts, repeats,
             status, exact_match, f1, precision, recall, best_reference,
             clean, keys, firsts, slots, slot_used, shared, matches, f1s, places, f1_table,
         )  # fmt: skip

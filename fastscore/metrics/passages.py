@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fastscore.errors import ColumnTypeError, UnknownNameError
+from fastscore.errors import ColumnTypeError, DataError, UnknownNameError
 from fastscore.formats.ids import Ints, is_text, read_list, text_buffers
 from fastscore.formats.lists import DocumentLists
 from fastscore.kernels import passages as kernels
 from fastscore.metrics.measures import Measure
-from fastscore.metrics.ranking import RankingValues, over_queries
+from fastscore.metrics.ranking import RankingValues, in_rank_order, over_queries
 from fastscore.text.passage_words import passage_tables
 
 __all__ = ["PASSAGE_COLUMNS", "score_answers"]
@@ -40,13 +40,16 @@ def score_answers(
         The run has no column ``retrieved_texts``, or neither side has ``references``.
     ColumnTypeError
         One of the two is no list of texts.
+    DataError
+        The run has scores, and not as many texts as ids.
     """
     if "retrieved_texts" not in ranked.table.column_names:
         raise UnknownNameError(f"{ranked.source}: answer@k needs the passages' texts in a column 'retrieved_texts'")
     side = next((s for s in (judged, ranked) if "references" in s.table.column_names), None)
     if side is None:
         raise UnknownNameError("answer@k needs the answers in a column 'references' of the judgements or of the run")
-    texts = _texts(ranked.table["retrieved_texts"], rows[0], f"{ranked.source}: retrieved_texts")
+    shown = ranked if ranked.numbers is None else in_rank_order(ranked, threads=threads)
+    texts = _texts(ranked.table["retrieved_texts"], rows[0], f"{ranked.source}: retrieved_texts", shown)
     answers = _texts(side.table["references"], rows[1] if side is judged else rows[0], f"{side.source}: references")
     items = len(rows[0])
     first, usable = np.empty(items, dtype=np.int64), np.empty(items, dtype=np.int64)
@@ -65,8 +68,8 @@ def score_answers(
     return RankingValues(columns, usable)
 
 
-def _texts(column: pa.ChunkedArray, rows: Ints, name: str) -> tuple[Ints, Ints, Ints, Any]:
-    """Where each item's texts begin and stop, and the texts' offsets and bytes."""
+def _texts(column: pa.ChunkedArray, rows: Ints, name: str, ranked: DocumentLists | None = None) -> tuple[Ints, Ints, Ints, Any]:
+    """Where each item's texts begin and stop, and the texts' offsets and bytes; in the order of `ranked` where it has one."""
     lists = read_list(column, name)
     kind = lists.values.type
     if not is_text(kind) and not pa.types.is_null(kind):
@@ -76,7 +79,24 @@ def _texts(column: pa.ChunkedArray, rows: Ints, name: str) -> tuple[Ints, Ints, 
         none = np.zeros(len(rows), dtype=np.int64)
         return none, none, *text_buffers(lists.values)
     begin = lists.begin[some]
-    return begin, np.where(rows < 0, begin, lists.stop[some]), *text_buffers(lists.values)
+    stop = np.where(rows < 0, begin, lists.stop[some])
+    if ranked is None or not len(ranked.order):
+        return begin, stop, *text_buffers(lists.values)
+    return _in_order_of(ranked, begin, stop, lists.values, name)
+
+
+def _in_order_of(ranked: DocumentLists, begin: Ints, stop: Ints, texts: pa.Array, name: str) -> tuple[Ints, Ints, Ints, Any]:
+    """The texts, which stand in the order of the ids' column, in rank order."""
+    sizes = stop - begin
+    uneven = np.flatnonzero(sizes != ranked.stop - ranked.begin)
+    if len(uneven):
+        item = int(uneven[0])
+        raise DataError(f"{name}: a list of {sizes[item]} texts goes with {ranked.stop[item] - ranked.begin[item]} scored ids")
+    new_stop = np.cumsum(sizes)
+    new_begin = new_stop - sizes
+    place = np.arange(int(sizes.sum()), dtype=np.int64) + np.repeat(ranked.begin - new_begin, sizes)
+    numbers = ranked.order[place] + np.repeat(begin - ranked.begin, sizes)
+    return new_begin, new_stop, *text_buffers(texts.take(pa.array(numbers)))
 
 
 def _room(size: int) -> int:

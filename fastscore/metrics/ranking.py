@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from fastscore.formats.ids import Ints
 from fastscore.formats.lists import DocumentLists
 from fastscore.kernels import ids as id_kernels
 from fastscore.kernels import ranking as kernels
+from fastscore.kernels.rank_order import order_by_score
 from fastscore.metrics.measures import Measure
 
 __all__ = ["RankingValues", "check_pairs", "in_rank_order", "over_queries", "score_lists"]
@@ -28,7 +29,9 @@ __all__ = ["RankingValues", "check_pairs", "in_rank_order", "over_queries", "sco
 Floats = npt.NDArray[np.float64]
 
 _SHARE = 2048  # queries that are worth a thread
+_FEW = 64  # judged documents whose ranks are sooner counted than the whole list sorted
 _NO_GRADES: Ints = np.zeros(0, dtype=np.int64)
+_NO_SCORES: Floats = np.zeros(0, dtype=np.float64)
 _HIGHEST_EXPONENT = 1000
 
 
@@ -45,10 +48,10 @@ def score_lists(
 ) -> RankingValues:
     """Compute the measures of each list of `ranked` against the same list of `judged`.
 
-    The ranked lists are in rank order (`in_rank_order`). A document that stands twice in a ranking uses up two ranks and
-    counts once, one that is judged twice counts once, and null or empty ids match nothing. An absent list counts as an empty
-    one. A document is relevant whose grade is `min_relevance` or more; grades of 0 or less gain nothing in ndcg, whatever
-    `min_relevance` is, and negative grades are not judged for bpref (all as trec_eval).
+    The ranked lists have scores, or are in rank order (see `in_rank_order`). A document that stands twice in a ranking uses up
+    two ranks and counts once, one that is judged twice counts once, and null or empty ids match nothing. An absent list counts
+    as an empty one. A document is relevant whose grade is `min_relevance` or more; grades of 0 or less gain nothing in ndcg,
+    whatever `min_relevance` is, and negative grades are not judged for bpref (all as trec_eval).
 
     Raises
     ------
@@ -67,6 +70,9 @@ def score_lists(
             f"document ids are of type {ranked.ids.kind} in {ranked.source} and {judged.ids.kind} in {judged.source}; "
             "make them of one type"
         )
+    if judged.longest > _FEW:
+        ranked = in_rank_order(ranked, threads=threads)
+    scores = _NO_SCORES if ranked.numbers is None else ranked.numbers
     kinds = np.array([kernels.KINDS.index(m.kind) for m in measures], dtype=np.int64)
     cutoffs = np.array([kernels.ALL_RANKS if m.cutoff is None else m.cutoff for m in measures], dtype=np.int64)
     grades = _grades(judged, measures)
@@ -77,37 +83,28 @@ def score_lists(
     relevant = np.empty(queries, dtype=np.int64)
 
     def score(lo: int, hi: int) -> None:
-        slots, keys = _table(judged)
-        sieve = np.empty(kernels.SIEVE * len(slots), dtype=np.uint8)
-        scratch = np.empty((3, max(judged.longest, 1)), dtype=np.int64)
+        slots, keys, sieve = _table(judged)
+        scratch = np.empty((4, max(judged.longest, 1)), dtype=np.int64)
         kernels.score_rankings(
-            *_lists(ranked), *_lists(judged), grades, kinds, cutoffs, discounts, min_relevance, deepest, lo, hi, slots, keys,
-            sieve, scratch, values, relevant,
+            *_lists(ranked), scores, *_lists(judged), grades, kinds, cutoffs, discounts, min_relevance, deepest, lo, hi, slots,
+            keys, sieve, scratch, values, relevant,
         )  # fmt: skip
 
     over_queries(score, queries, threads)
     return RankingValues({m.name: values[i] for i, m in enumerate(measures)}, relevant)
 
 
-def in_rank_order(
-    ranked: DocumentLists, *, score_type: Literal["float64", "float32"] = "float64", threads: int = 1
-) -> DocumentLists:
-    """Order each list by score descending, ties by document id descending, compared as bytes; without scores leave it.
-
-    ``float32`` rounds the scores first, as trec_eval up to release 9 and pytrec_eval do, so that close scores tie.
-    """
+def in_rank_order(ranked: DocumentLists, *, threads: int = 1) -> DocumentLists:
+    """Order each list by score descending, ties by document id descending, compared as bytes; without scores leave it."""
     if ranked.numbers is None:
         return ranked
     scores = ranked.numbers
-    if score_type == "float32":
-        with np.errstate(over="ignore"):
-            scores = scores.astype(np.float32).astype(np.float64)
     order = np.empty(len(ranked.order) or len(ranked.ids), dtype=np.int64)
 
     def sort(lo: int, hi: int) -> None:
         longest = max(ranked.longest, 1)
         pairs = np.empty((2, longest)), np.empty((2, longest), dtype=np.int64)
-        kernels.order_by_score(*_lists(ranked), scores, lo, hi, *pairs, order)
+        order_by_score(*_lists(ranked), scores, lo, hi, *pairs, order)
 
     over_queries(sort, len(ranked), threads)
     return replace(ranked, order=order, numbers=None)
@@ -135,7 +132,7 @@ def check_pairs(lists: DocumentLists, threads: int = 1) -> None:
     over_queries(check, len(lists), threads)
     if bad:
         query, first, second = min(found.tolist() for found in bad)
-        where = f"rows {first} and {second}" if lists.row_a_document else "with different relevance"
+        where = f"{lists.place(first)} and {lists.place(second)}" if lists.row_a_document else "with different relevance"
         raise KeyMismatchError(
             f"{lists.source}: query {lists.queries[query].as_py()!r} has document {lists.ids.text(second)!r} twice ({where}); "
             "each (query, document) pair may stand there once"
@@ -147,9 +144,10 @@ def _lists(lists: DocumentLists) -> tuple[Any, ...]:
     return lists.begin, lists.stop, lists.order, lists.ids.offsets, lists.ids.data
 
 
-def _table(lists: DocumentLists) -> tuple[Ints, npt.NDArray[np.uint64]]:
+def _table(lists: DocumentLists) -> tuple[Ints, npt.NDArray[np.uint64], npt.NDArray[np.uint8]]:
+    """Working space for the longest list: slots and keys of a table, and a sieve."""
     size = _power_of_two(max(4 * lists.longest, 4))
-    return np.zeros(size, dtype=np.int64), np.empty(size, dtype=np.uint64)
+    return np.empty(size, dtype=np.int64), np.empty(size, dtype=np.uint64), np.empty(id_kernels.SIEVE * size, dtype=np.uint8)
 
 
 def _power_of_two(least: int) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from fastscore.kernels import layout
 from fastscore.kernels.columns import equal_to, first_lines
@@ -80,19 +81,21 @@ def score_words(
     matches = matches_of(predictions, references, recipe)
     predictions, form = prepared(predictions, recipe, "prediction")
     references = references._replace(texts=prepared(references.texts, recipe, "references")[0])
-    f1, match, precision, recall = (np.empty(rows) for _ in range(4))
+    f1, match, precision, recall = (_reused(rows) for _ in range(4))
     out = WordScores(match, f1, precision, recall, np.empty(rows, dtype=np.int32), status)
     rules = rules_of(recipe)
     alone = recipe.words != "whitespace"
+    packed = references.texts.packed()
     columns = (
         *(predictions.data, predictions.starts, predictions.ends, p_whole),
         *(references.texts.data, references.texts.starts, references.texts.ends, r_whole, references.starts, references.ends),
         *matches,
+        packed,
     )
 
     def work(low: int, high: int) -> int:
         most = np.zeros(3, dtype=np.int64)
-        measure_rows(columns[1], columns[2], columns[5], columns[6], columns[8], columns[9], low, high, most)
+        measure_rows(columns[1], columns[2], columns[5], columns[6], columns[8], columns[9], packed, low, high, most)
         scratch = word_scratch(int(most[0]), int(most[1]), int(most[2]), alone=alone)
         outputs = (out.status, out.exact_match, out.f1, out.precision, out.recall, out.best_reference)
         return int(score_rows(*columns, *form, rules, low, high, scratch.budget, *outputs, *scratch.arrays))
@@ -102,6 +105,11 @@ def score_words(
         raise not_utf8("prediction or references", min(bad))
     _settle_values(out, references)
     return out
+
+
+def _reused(rows: int) -> Floats:
+    """float64[rows] from Arrow's memory pool, which gives pages out again that numpy would have to ask the system for."""
+    return np.frombuffer(pa.allocate_buffer(8 * rows), dtype=np.float64) if rows else np.zeros(0)
 
 
 def narrowed(predictions: TextColumn, recipe: Recipe) -> TextColumn:

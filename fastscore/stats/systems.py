@@ -1,4 +1,4 @@
-"""The systems to compare: tables or parquet files of item scores, their names and the signatures that they carry.
+"""The systems to compare: tables or files of item scores, their names and the signatures that they carry.
 
 A pyarrow table, polars frame or path comes in, a `Scores` comes out, which reads the columns asked for and refuses what
 cannot be compared: scores made by different rules.
@@ -17,23 +17,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.errors import FormatError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
+from fastscore.schema import WORD_METRICS
 
 __all__ = ["SIGNATURE_KEY", "Scores", "check_signatures", "default_keys", "system_names"]
 
 #: Where a table of item scores keeps its recipe's signature, in the metadata of its schema.
 SIGNATURE_KEY = b"fastscore.signature"
 _KEYS = ("question_id", "turn_id", "sample_id")
+_TEXTS = ("prediction", "question", "references", "status")
 
 
 @dataclass(frozen=True)
 class Scores:
-    """A table of item scores that is read column by column; `source` is a pyarrow table or the path of a parquet file."""
+    """A table of item scores that is read column by column; `source` is a pyarrow table or the path of a parquet file.
+
+    Files of other formats are read whole when they are opened. `where` is the path of a file, None for a table.
+    """
 
     name: str
     source: Any
     columns: tuple[str, ...]
     rows: int
     signature: str | None
+    where: str | None = None
 
     @classmethod
     def open(cls, source: Any, name: str, signature: str | None) -> Scores:
@@ -44,27 +50,25 @@ class Scores:
         UsageError
             It is neither a table nor a file, or carries another signature than the one given.
         FormatError
-            The file is not parquet.
+            The file is no table, or is broken.
         """
+        where = str(source) if isinstance(source, str | Path) else None
+        if where is not None:
+            source = _opened(where, name)
         if isinstance(source, pl.DataFrame):
             source = source.to_arrow()
         if isinstance(source, pa.Table):
             schema, rows = source.schema, source.num_rows
-        elif isinstance(source, str | Path):
-            if not Path(source).is_file():
-                raise UsageError(f"system {name!r}: a table or a parquet file is allowed, there is no file {str(source)!r}.")
-            try:
-                with pq.ParquetFile(source) as file:
-                    schema, rows = file.schema_arrow, file.metadata.num_rows
-            except pa.ArrowInvalid as error:
-                raise FormatError(f"{source}: a parquet file of item scores is allowed, this is none: {error}") from error
+        elif isinstance(source, str):
+            with pq.ParquetFile(source) as file:
+                schema, rows = file.schema_arrow, file.metadata.num_rows
         else:
-            raise UsageError(f"system {name!r}: a table or a parquet file is allowed, got {type(source).__name__}.")
+            raise UsageError(f"system {name!r}: a table or a file of item scores is allowed, got {type(source).__name__}.")
         metadata = schema.metadata or {}
         carried = metadata[SIGNATURE_KEY].decode() if SIGNATURE_KEY in metadata else None
         if signature is not None and carried not in (None, signature):
             raise UsageError(f"system {name!r}: the signature given is {signature!r}, its table says {carried!r}.")
-        return cls(name, source, tuple(schema.names), rows, signature or carried)
+        return cls(name, source, tuple(schema.names), rows, signature or carried, where)
 
     def read(self, columns: Sequence[str]) -> Any:
         """Return the columns as a pyarrow table; an `UnknownNameError` names one that is not there."""
@@ -81,6 +85,44 @@ class Scores:
             return [None] * len(rows)
         found = self.read(["prediction"]).column("prediction").take(pa.array(rows, pa.int64())).to_pylist()
         return [None if text is None else str(text) for text in found]
+
+
+def _opened(where: str, name: str) -> Any:
+    """Return the path of a parquet file as it is, and the table of a file of another format."""
+    from fastscore.formats.sniff import format_of
+    from fastscore.formats.tables import read_table
+
+    if not Path(where).is_file():
+        raise UsageError(f"system {name!r}: a table or a file of item scores is allowed, there is no file {where!r}.")
+    kind = "parquet" if where.endswith(".parquet") else format_of(where)
+    if kind == "parquet":
+        try:
+            pq.ParquetFile(where).close()
+        except (pa.ArrowInvalid, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise FormatError(f"{where}: a parquet file of item scores is allowed, this is none: {reason}") from None
+        return where
+    if kind in ("coqa", "squad"):
+        raise FormatError(
+            f"{where}: a file of item scores is allowed (parquet, Arrow, JSON Lines or CSV, as `fastscore score -o` writes "
+            "them); this looks like predictions or references, which a recipe has to score first."
+        )
+    table = read_table(where, kind).table
+    return _with_numbers(table, where) if kind == "csv" else table
+
+
+def _with_numbers(table: pa.Table, where: str) -> pa.Table:
+    """Read the score columns of a CSV file, all of whose columns are text, as numbers: those that are numbers throughout."""
+    frame = pl.DataFrame(pl.from_arrow(table))
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String and name not in (*_KEYS, *_TEXTS)]
+    for name in texts:
+        numbers = frame[name].cast(pl.Float64, strict=False)
+        if numbers.null_count() == frame[name].null_count() < frame.height:
+            frame = frame.with_columns(numbers)
+        elif name in WORD_METRICS and numbers.null_count() > frame[name].null_count():
+            row = int((numbers.is_null() & frame[name].is_not_null()).arg_max() or 0)
+            raise FormatError(f"{where}: {name!r} is {frame[name][row]!r} in row {row}; numbers and empty cells are allowed.")
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def system_names(sources: Sequence[Any], names: Sequence[str] | None) -> list[str]:

@@ -30,6 +30,12 @@ class TextColumn(NamedTuple):
     ends: Ints
     valid: npt.NDArray[np.bool_] | None
 
+    def packed(self) -> bool:
+        """Whether each text begins where the one before ends, as starts and ends that are one array of offsets show."""
+        step = self.starts.itemsize
+        one = self.starts.strides == self.ends.strides == (step,)
+        return one and self.ends.ctypes.data == self.starts.ctypes.data + step
+
 
 class ListColumn(NamedTuple):
     """`n` lists of texts: list i holds the texts ``starts[i]`` to ``ends[i]`` of `texts`, none of which is null.
