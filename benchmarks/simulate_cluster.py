@@ -161,6 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 10, 100, 200, 400, 1000], metavar="N")
     parser.add_argument("--store-gb-s", type=float, default=Cluster.store / 1e9, metavar="X", help="of the whole object store")
     parser.add_argument("--worker-mb-s", type=float, default=Cluster.worker_store / 1e6, metavar="X", help="of one worker")
+    parser.add_argument("--lifetime", type=float, default=Cluster.lifetime, metavar="S", help="seconds a worker lasts on average")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     if (
@@ -169,9 +170,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         or min(options.workers) < 1
         or min(options.store_gb_s, options.worker_mb_s) <= 0
     ):
-        parser.error("--rows, --block-rows, --workers and the bandwidths: numbers above 0 are allowed")
+        parser.error("--rows, --block-rows, --workers and the rest: numbers above 0 are allowed")
     measured = measure()
-    cluster = Cluster(worker_store=options.worker_mb_s * 1e6, store=options.store_gb_s * 1e9)
+    cluster = Cluster(worker_store=options.worker_mb_s * 1e6, store=options.store_gb_s * 1e9, lifetime=options.lifetime)
     rows = int(options.rows)
     middle = sorted(measured.seconds)[len(measured.seconds) // 2]
     print(
@@ -183,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"assumed: {cluster.worker_store / 1e6:.0f} MB/s a worker and {cluster.store / 1e9:.0f} GB/s in all from the store, "
         f"speeds spread by {cluster.spread:.0%}, {cluster.slow:.0%} of blocks {cluster.slow_factor:.0f} times as long, "
-        f"a worker fails every {cluster.lifetime / 3600:.0f} h and is back after {cluster.restart:.0f} s"
+        f"a worker fails every {cluster.lifetime:,.0f} s and is back after {cluster.restart:.0f} s"
     )
     print(f"{rows:,} rows in blocks of {options.block_rows:,}, seed {options.seed}")
     print(f"{'workers':>8}{'seconds':>12}{'rows/s':>16}{'efficiency':>12}{'waits for store':>17}{'retried':>9}{'driver s':>10}")

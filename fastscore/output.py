@@ -66,11 +66,19 @@ def _arrow(items: pa.Table, name: str) -> None:
 
 
 def safe_frame(items: pa.Table, *, formulas: bool = False) -> pl.DataFrame:
-    """Item scores as a frame for a text format, labels as text; with `formulas`, text that a spreadsheet would run gets an apostrophe."""
+    """Item scores as a frame for a text format, labels as text.
+
+    With `formulas` (for CSV), text that a spreadsheet would run gets an apostrophe, and a nested column is a UsageError.
+    """
     frame = pl.DataFrame(pl.from_arrow(items))
     frame = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
     if not formulas:
         return frame
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    if nested:
+        raise UsageError(
+            f"CSV cannot hold the column {nested[0]!r} of {frame.schema[nested[0]]}; write .parquet, .arrow or .jsonl"
+        )
     text = pl.col(pl.String)
     return frame.with_columns(pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep())
 

@@ -7,16 +7,17 @@ escaped.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+import numpy as np
+from rich.console import Console, Group
+from rich.table import Column, Table
 from rich.text import Text
 
 from fastscore.schema import Status
 
-__all__ = ["as_json", "safe_text", "summary_table", "table_text"]
+__all__ = ["as_json", "histogram", "safe_text", "summary_table", "table_text"]
 
 _SHORT = {"exact_match": "EM", "f1": "F1", "precision": "P", "recall": "R"}
 _BAR = 12
@@ -34,11 +35,14 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def summary_table(summary: Mapping[str, Any]) -> Table:
-    """The summary as a rich table: a row for each group and one for all items; means in percent."""
+def summary_table(summary: Mapping[str, Any]) -> Group:
+    """The summary as a rich table, a row for each group and one for all items, means in percent; the signature on a line below.
+
+    Where the summary has intervals, ± is half of what one has between 0 and 100.
+    """
     overall = summary["overall"]
-    metrics = [k for k in overall if k not in ("count", *(s.label for s in Status))]
-    table = Table(title=Text(safe_text(summary["recipe"])), caption=Text(safe_text(summary["signature"])), caption_justify="left")
+    metrics = [k for k in overall if k not in ("count", *(s.label for s in Status)) and not k.endswith(("_se", "_ci"))]
+    table = Table(title=Text(safe_text(summary["recipe"])))
     table.add_column("group")
     table.add_column("n", justify="right")
     for metric in metrics:
@@ -59,7 +63,25 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
     if silent:
         table.add_section()
         table.add_row(Text(", ".join(f"{n:,} {label}" for label, n in silent.items()), style="yellow"))
-    return table
+    return Group(table, Text(safe_text(summary["signature"]), overflow="fold"))
+
+
+def histogram(values: Sequence[float], title: str = "F1") -> Group:
+    """Bars of how many values in [0, 1] are 0, in each tenth between, and 1."""
+    tenths = [f"{k / 10:.1f} to {(k + 1) / 10:.1f}" for k in range(10)]
+    labels = ["0", *tenths, "1"]
+    given = np.asarray(values, dtype=np.float64)
+    inside = given[(given > 0) & (given < 1)]
+    counts = [
+        int((given == 0).sum()),
+        *np.bincount((inside * 10).astype(np.int64), minlength=10).tolist(),
+        int((given == 1).sum()),
+    ]
+    most = max(1, *counts)
+    table = Table(title, Column("items", justify="right"), "", title=f"distribution of {title}")
+    for label, count in zip(labels, counts, strict=True):
+        table.add_row(label, f"{count:,}", Text("█" * -(-40 * count // most), style="cyan"))
+    return Group(table)
 
 
 def table_text(summary: Mapping[str, Any], width: int = 110) -> str:
@@ -74,7 +96,9 @@ def _cells(block: Mapping[str, Any], metrics: list[str]) -> list[Text]:
     cells = [Text(f"{block['count']:,}")]
     for metric in metrics:
         value = block[metric]
-        cells.append(Text("-" if value is None else f"{100 * value:.1f}"))
+        between = block.get(f"{metric}_ci")
+        margin = f" ±{50 * (min(1.0, between[1]) - max(0.0, between[0])):.1f}" if between else ""
+        cells.append(Text("-" if value is None else f"{100 * value:.1f}{margin}"))
     shown = block.get("f1", block.get(metrics[0]) if metrics else None)
     cells.append(Text("" if shown is None else "█" * round(shown * _BAR) + "·" * (_BAR - round(shown * _BAR)), style="cyan"))
     return cells

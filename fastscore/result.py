@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
-    from rich.table import Table
+    from rich.console import Group
 
     from fastscore.totals import Totals
 
@@ -79,7 +79,7 @@ class Result:
         name = self.summary["recipe"]
         write_report(path, self.items, title=title, names=[name], by=self.totals.by, signatures=[self.signature])
 
-    def __rich__(self) -> Table:
+    def __rich__(self) -> Group:
         from fastscore.report import summary_table
 
         return summary_table(self.summary)

@@ -150,7 +150,11 @@ def test_single_references_are_lists_of_one() -> None:
     _same(fastscore.score(single, recipe="squad"), fastscore.score(lists, recipe="squad"))
 
 
-@pytest.mark.parametrize("given", [42, {"prediction": ["a"]}, b"bytes", None, [1, 2], object()], ids=["number", "dict", "bytes", "none", "numbers", "object"])
+@pytest.mark.parametrize(
+    "given",
+    [42, {"prediction": ["a"]}, b"bytes", None, [1, 2], object()],
+    ids=["number", "dict", "bytes", "none", "numbers", "object"],
+)
 def test_what_is_no_table_is_refused(given: Any) -> None:
     with pytest.raises(UsageError, match="predictions: a path, an Arrow table"):
         fastscore.score(given, recipe="squad")

@@ -16,7 +16,7 @@ def say(*lines: str) -> None:
         print(f"fastscore: {safe_text(line)}", file=sys.stderr)
 
 
-def print_table(shown: Any, width: int = 120) -> None:
+def print_table(shown: Any, width: int = 132) -> None:
     """Print something rich on standard output; `width` holds where that is no terminal."""
     from rich.console import Console
 

@@ -38,7 +38,7 @@ def score(
     na_probs: Path | None = None,
     check: int = 0,
     ci: Annotated[bool, Parameter(negative=())] = False,
-    cluster: str | None = None,
+    cluster: Annotated[list[str] | None, _Many] = None,
     plot: Annotated[bool, Parameter(negative=())] = False,
     top_n: Annotated[list[int] | None, _Many] = None,
     keep: Annotated[list[str] | None, _Many] = None,
@@ -84,7 +84,7 @@ def score(
     ci
         Add standard errors and 95 % intervals, clustered by the natural unit.
     cluster
-        The column whose values are the clusters of --ci.
+        A column whose values are the clusters of --ci; may be given several times.
     plot
         Add a histogram of F1.
     top_n
@@ -158,12 +158,17 @@ def score(
             raise UsageError(
                 "--where, --storage-option and several inputs do not go with JSON layouts, --official, --check, --ci or --plot"
             )
-        result, rows = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options)
+        result, rows = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options, ci, cluster)
+        if ci or cluster:
+            result, further = _with_intervals(result, options["by"], cluster)
+            last = tuple(further)
     if not quiet:
         say(*([note] if note else []), *result.notes, *last)
     say(*failures)
     if output != "-":
         _print(result, found, rows, json=json, official=official, na_probs=na_probs)
+        if plot and not json and not official:
+            _plot(result)
     if failures:
         return _FAILED
     if strict:
@@ -188,6 +193,8 @@ def _in_memory(
     quiet: bool,
     ids: list[str] | None,
     options: dict[str, Any],
+    ci: bool,
+    cluster: list[str] | None,
 ) -> tuple[Result, Any]:
     from fastscore.output import refuse_existing, write_items
     from fastscore.pipeline import aligned_items, load, score_items, with_columns
@@ -198,7 +205,10 @@ def _in_memory(
     against = None if gold is None else load(gold, "references", options["references_format"])
     loaded, against = with_columns(loaded, against, options["prediction"], options["references_column"])
     table, notes = aligned_items(loaded, against, ids)
-    shared = {k: options[k] for k in ("by", "keep", "top_n", "threads")}
+    from fastscore.stats.summaries import natural_cluster
+
+    units = list(cluster or natural_cluster(table.column_names)) if ci or cluster else []
+    shared = {**{k: options[k] for k in ("by", "top_n", "threads")}, "keep": list(dict.fromkeys([*options["keep"], *units]))}
     result = score_items(table, recipe, notes=notes, **shared)
     if check:
         from fastscore.check import check_rows
@@ -209,6 +219,16 @@ def _in_memory(
     if output is not None:
         write_items(result.items, Path(output), recipe.signature)
     return result, table
+
+
+def _with_intervals(result: Result, by: Any, cluster: list[str] | None) -> tuple[Result, list[str]]:
+    """The result with standard errors and intervals in its summary, and what there is to say of them."""
+    from dataclasses import replace
+
+    from fastscore.stats.summaries import interval_columns, with_intervals
+
+    found = interval_columns(result.items, result.totals.metrics, by, cluster)
+    return replace(result, summary=with_intervals(result.summary, found)), found["notes"]
 
 
 def _print(result: Result | StageResult, recipe: Recipe, rows: Any, *, json: bool, official: bool, na_probs: Path | None) -> None:
@@ -227,6 +247,12 @@ def _print(result: Result | StageResult, recipe: Recipe, rows: Any, *, json: boo
         print(as_json(result.summary))
     else:
         print_table(result)
+
+
+def _plot(result: Any) -> None:
+    from fastscore.report import histogram
+
+    print_table(histogram(result.items.column("f1").drop_null().to_numpy()))
 
 
 def _refuse_silent(overall: dict[str, Any]) -> None:

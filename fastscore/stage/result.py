@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
     from fastscore.totals import Totals
 
@@ -53,7 +53,7 @@ class StageResult:
     notes: tuple[str, ...] = ()
     statuses: dict[str, int] = field(default_factory=dict)
 
-    def __rich__(self) -> Table:
+    def __rich__(self) -> Group:
         from fastscore.report import summary_table
 
         return summary_table(self.summary)

@@ -85,7 +85,9 @@ class BatchScorer:
             given += self.gold.table.column_names
             for name in self.gold.keys:
                 if name not in names:
-                    raise UnknownNameError(f"{source}: predictions: the key column {name!r} is not there.{did_you_mean(name, names)}")
+                    raise UnknownNameError(
+                        f"{source}: predictions: the key column {name!r} is not there.{did_you_mean(name, names)}"
+                    )
         roots = self._condition.meta.root_names() if self._condition is not None else ()
         for name in roots:
             if name not in names:

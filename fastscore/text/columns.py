@@ -204,12 +204,16 @@ def _list_bounds(array: pa.Array, name: str) -> tuple[Ints, Ints, pa.Array]:
     kind, count = array.type, len(array)
     if pa.types.is_fixed_size_list(kind):
         size = kind.list_size
-        starts = (np.arange(count, dtype=np.int64) + array.offset) * size
-        return starts, starts + size, array.values
+        starts = np.arange(count, dtype=np.int64) * size
+        return starts, starts + size, array.values.slice(array.offset * size, count * size)
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
         return _view_bounds(array, name)
     values = array.values
     offsets = _offsets(array.buffers()[1], pa.types.is_large_list(kind), array.offset, count, len(values), name)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if last - first < len(values):  # a slice of a larger array: only its own texts are looked at
+        values = values.slice(first, last - first)
+        offsets = offsets - first
     return offsets[:-1], offsets[1:], values
 
 
