@@ -19,7 +19,7 @@ from fastscore.errors import ColumnTypeError, EncodingError, KeyMismatchError, U
 from fastscore.formats.positions import count_misplaced
 from fastscore.schema import Status
 
-__all__ = ["Aligned", "KeyedReferences", "align"]
+__all__ = ["Aligned", "KeyedReferences", "align", "missing_note", "unmatched_note"]
 
 _KEYS = ("question_id", "turn_id")
 #: Text beyond this many bytes cannot be taken together under 32-bit offsets.
@@ -137,13 +137,25 @@ def align(
     counts = {"missing_prediction": int(missing.size), "unmatched_prediction": int((rows < 0).sum())}
     notes: tuple[str, ...] = ()
     if counts["missing_prediction"]:
-        notes += (f"{counts['missing_prediction']} references have no prediction",)
+        notes += (missing_note(counts["missing_prediction"]),)
     if counts["unmatched_prediction"]:
-        notes += (f"{counts['unmatched_prediction']} predictions are for unknown questions and are not scored",)
+        notes += (unmatched_note(counts["unmatched_prediction"]),)
     misplaced = count_misplaced(table)
     notes += tuple(f"{n} {_MISPLACED[name]}" for name, n in misplaced.items() if n)
     counts |= misplaced
     return Aligned(table, counts, notes)
+
+
+def missing_note(count: int) -> str:
+    """What is said of references without a prediction."""
+    return f"{count:,} references have no prediction" if count != 1 else "1 reference has no prediction"
+
+
+def unmatched_note(count: int) -> str:
+    """What is said of predictions without references."""
+    if count == 1:
+        return "1 prediction is for an unknown question and is not scored"
+    return f"{count:,} predictions are for unknown questions and are not scored"
 
 
 def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:

@@ -25,12 +25,13 @@ app = App(
     help="Score question-answering predictions: the published scripts' numbers to the bit, at the speed of reading the file.",
     help_epilogue=(
         "Exit codes: 0 done; 2 wrong call; 3 wrong data, or --check or --strict found something; 4 below --fail-under; "
-        "5 worse than the system before (compare --fail-on-regression); 130 stopped."
+        "5 worse than the system before (compare --fail-on-regression); 130 stopped. "
+        'Options also come from fastscore.toml ([score] recipe = "coqa") and from FASTSCORE_SCORE_RECIPE and the like.'
     ),
     version=__version__,
     version_flags=["--version"],
     suppress_keyboard_interrupt=False,
-    config=[Env("FASTSCORE_", command=True), Toml("fastscore.toml", search_parents=True, allow_unknown=True)],
+    config=[Env("FASTSCORE_", command=True, show=False), Toml("fastscore.toml", search_parents=True, allow_unknown=True)],
 )
 
 #: The sub-commands, each loaded when it is called: its name, its function's home, its line in `--help`.

@@ -143,7 +143,7 @@ def test_table_for_a_person(run: Run) -> None:
     assert [w for w in ("EM", "F1", "domain=news", "all", "2 missing_prediction", "1 unmatched_prediction") if w not in out] == []
     assert "\x1b" not in out
     assert any("2 references have no prediction" in line for line in err)
-    assert any("1 predictions are for unknown questions" in line for line in err)
+    assert any("1 prediction is for an unknown question" in line for line in err)
 
 
 def test_json_is_the_summary(run: Run) -> None:
@@ -274,7 +274,7 @@ def test_unmatched_predictions_are_listed_and_missing_ones_have_a_row(run: Run, 
         "unmatched_prediction": 1,
         "f1": 0.25,
     }
-    assert "1 predictions are for unknown questions" in err
+    assert "1 prediction is for an unknown question" in err
 
 
 def test_a_story_without_additional_answers_has_one_reference(run: Run, tmp_path: Path) -> None:

@@ -338,3 +338,33 @@ def test_scan_against_memory() -> None:
         fastscore.scan(frame, "coqa", prediction="predictoin")
     with pytest.raises(UsageError, match="name of a score"):
         fastscore.scan(frame.with_columns(f1=0.5), "coqa")
+
+
+@pytest.mark.parametrize("layout", ["list_view", "large_list_view", "fixed_size_list", "fixed_binary", "dictionary_nulls"])
+def test_rarer_layouts_against_memory(tmp_path: Path, layout: str) -> None:
+    count = 90
+    text = pa.array([["cat", "dog", None][i % 3] for i in range(count)])
+    lists = pa.array([["cat", "the dog"]] * count)
+    plain = pa.table({"prediction": text, "references": lists})
+    if layout == "list_view":
+        given = plain.set_column(1, "references", pa.array(lists.to_pylist(), pa.list_view(pa.string())))
+    elif layout == "large_list_view":
+        given = plain.set_column(1, "references", pa.array(lists.to_pylist(), pa.large_list_view(pa.string())))
+    elif layout == "fixed_size_list":
+        given = plain.set_column(1, "references", lists.cast(pa.list_(pa.string(), 2)))
+    elif layout == "fixed_binary":
+        given = plain.set_column(0, "prediction", text.cast(pa.binary()).cast(pa.binary(3)))
+    else:
+        chunks = [
+            pa.DictionaryArray.from_arrays(pa.array([0, 1, 2] * 15, pa.int8()), pa.array(values))
+            for values in (["cat", "dog", None], ["cat", "dog", None])
+        ]
+        given = plain.set_column(0, "prediction", pa.chunked_array(chunks))
+    given = given.append_column("token", pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)] * count, pa.binary(16))))
+    with pyarrow.ipc.new_stream(tmp_path / "in.arrow", given.schema) as writer:
+        writer.write_table(given, 40)
+    score_files(tmp_path / "in.arrow", tmp_path / "out.parquet", recipe="squad", keep=["token"], threads=2)
+    right = fastscore.score(plain, recipe="squad").items
+    got = pq.read_table(tmp_path / "out.parquet")
+    assert got.select(right.column_names).to_pylist() == right.to_pylist()
+    assert got.schema.field("token").type == pa.uuid()

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fastscore.align import KeyedReferences, align
+from fastscore.align import KeyedReferences, align, missing_note, unmatched_note
 from fastscore.engines.iterators import BatchScorer, bind
 from fastscore.engines.shards import MISSING, new_folder, write_manifest, write_shard
 from fastscore.errors import DataError, FastscoreError, UnknownNameError, UsageError, did_you_mean
@@ -339,7 +339,7 @@ def _notes(summary: dict[str, Any]) -> tuple[str, ...]:
     overall = summary["overall"]
     notes: tuple[str, ...] = ()
     if overall["missing_prediction"]:
-        notes += (f"{overall['missing_prediction']} references have no prediction",)
+        notes += (missing_note(overall["missing_prediction"]),)
     if overall["unmatched_prediction"]:
-        notes += (f"{overall['unmatched_prediction']} predictions are for unknown questions and are not scored",)
+        notes += (unmatched_note(overall["unmatched_prediction"]),)
     return notes

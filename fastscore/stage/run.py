@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fastscore.align import KeyedReferences
+from fastscore.align import KeyedReferences, missing_note, unmatched_note
 from fastscore.errors import DataError, FormatError, UsageError
 from fastscore.kernels.threads import thread_count
 from fastscore.output import refuse_existing
@@ -338,11 +338,8 @@ class _Run:
         notes: tuple[str, ...] = (),
     ) -> StageResult:
         statuses = {s.label: int(totals.block()[s.label]) for s in Status}
-        if statuses[Status.MISSING_PREDICTION.label]:
-            notes = (*notes, f"{statuses[Status.MISSING_PREDICTION.label]:,} references have no prediction")
-        if statuses[Status.UNMATCHED_PREDICTION.label]:
-            unmatched = statuses[Status.UNMATCHED_PREDICTION.label]
-            notes = (*notes, f"{unmatched:,} predictions are for unknown questions and are not scored")
+        missing, unmatched = statuses[Status.MISSING_PREDICTION.label], statuses[Status.UNMATCHED_PREDICTION.label]
+        notes += ((missing_note(missing),) if missing else ()) + ((unmatched_note(unmatched),) if unmatched else ())
         notes = (*notes, *dict.fromkeys(self.notes))
         progress = self.progress
         return StageResult(
