@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fastscore.kernels.compare import F1_TABLE_SIDE
 from fastscore.kernels.layout import REPEAT_SLOT_BITS
+from fastscore.kernels.overlap import FEW_WORDS
 
 __all__ = ["WordScratch", "word_scratch"]
 
@@ -33,17 +34,17 @@ def _f1_table() -> npt.NDArray[np.float64]:
 class WordScratch:
     """The arrays that `kernels.words.score_rows` works in, for blocks of `size` bytes and `texts` texts."""
 
-    def __init__(self, size: int, texts: int, references: int, row_words: int, growth: int) -> None:
+    def __init__(self, size: int, texts: int, references: int, prediction: int, row_words: int, growth: int) -> None:
         clean = size * growth + 2 * texts + 160
         words = clean // 2 + texts
         slots = 4096
         while slots < 2 * row_words:
             slots *= 2
-        self.limits = (size, texts, references, row_words, growth)
-        self.budget = np.array([size, texts], dtype=np.int64)
+        self.limits = (size, texts, references, prediction, growth)
+        self.budget = np.array([size, texts, references, prediction], dtype=np.int64)
         self.arrays: tuple[Any, ...] = (
             np.empty(clean, dtype=np.uint8),
-            np.empty(2 * words + 2, dtype=np.uint64),
+            np.empty(2 * words + 2 * FEW_WORDS + 16, dtype=np.uint64),
             np.empty(texts + 2, dtype=np.int64),
             np.empty(clean // 64 + 1, dtype=np.uint64),
             np.empty(clean // 64 + 1, dtype=np.int64),
@@ -69,18 +70,23 @@ class WordScratch:
         return all(mine >= asked for mine, asked in zip(self.limits, limits, strict=True))
 
 
+def _doubled(size: int) -> int:
+    """The next power of two, so that growing rows grow the scratch seldom."""
+    return 1 << (size - 1).bit_length() if size > 1 else size
+
+
 def word_scratch(prediction: int, listed: int, references: int, *, alone: bool) -> WordScratch:
     """This thread's scratch, large enough for a row of `prediction` and `listed` bytes and so many `references`.
 
     `alone` says that characters may be words of their own. Scratch for unusually large rows is not kept.
     """
-    growth = 6 if alone else 3
-    row_words = prediction * (3 if alone else 1) + 2
-    limits = (max(_BLOCK_BYTES, prediction + listed), max(_BLOCK_TEXTS, references + 2), max(16, references), row_words, growth)
+    growth, each = (6, 3) if alone else (3, 1)
+    size = max(_BLOCK_BYTES, _doubled(prediction + listed))
+    limits = (size, max(_BLOCK_TEXTS, references + 2), max(16, references), max(4096, _doubled(prediction)), growth)
     kept: WordScratch | None = getattr(_local, "words", None)
     if kept is not None and kept.serves(limits):
         return kept
-    made = WordScratch(limits[0], limits[1], limits[2], max(row_words, 4096), growth)
+    made = WordScratch(*limits[:4], each * limits[3] + 2, growth)
     if limits[0] <= 64 * _BLOCK_BYTES:
         _local.words = made
     return made

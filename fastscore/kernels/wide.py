@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 from fastscore.kernels.jit import inlined
 
-__all__ = ["ALL_BITS", "blanks64", "clean64", "count_bits", "equal64", "lowest_bit", "lowest_bits", "same_bytes"]
+__all__ = ["ALL_BITS", "blanks64", "clean64", "count_bits", "equal64", "equal_keys8", "lowest_bit", "lowest_bits", "same_bytes"]
 
 ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
@@ -55,6 +55,11 @@ def blanks64(source: Any, at: int) -> Any:
 def equal64(one: Any, at: int, other: Any, place: int) -> Any:
     """Which of the 64 bytes from `at` and from `place` on are the same, as bits."""
     return np.uint64(sum(1 << k for k in range(64) if one[at + k] == other[place + k]))
+
+
+def equal_keys8(keys: Any, at: int, low: Any, high: Any) -> Any:
+    """Which of the eight words whose keys stand from ``keys[at]`` on have the key `low`, `high`: bit 2k for the k-th."""
+    return np.uint64(sum(1 << 2 * k for k in range(8) if keys[at + 2 * k] == low and keys[at + 2 * k + 1] == high))
 
 
 def count_bits(bits: Any) -> int:
@@ -146,6 +151,25 @@ def _equal64(typingctx: Any, one: Any, at: Any, other: Any, place: Any) -> Any:
 
 
 @intrinsic
+def _equal_keys8(typingctx: Any, keys: Any, at: Any, low: Any, high: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        numbers, lanes = ir.VectorType(_WORD, 16), ir.IntType(16)
+        base = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0]).data
+        pointer = builder.bitcast(builder.gep(base, [args[1]], source_etype=_WORD), numbers.as_pointer())
+        given = builder.load(pointer, align=8)
+        pair = ir.Constant(numbers, ir.Undefined)
+        for place, value in enumerate(args[2:]):
+            pair = builder.insert_element(pair, value, ir.Constant(ir.IntType(32), place))
+        places = ir.Constant(ir.VectorType(ir.IntType(32), 16), [0, 1] * 8)
+        wanted = builder.shuffle_vector(pair, ir.Constant(numbers, ir.Undefined), places)
+        same = builder.bitcast(builder.icmp_unsigned("==", given, wanted), lanes)
+        both = builder.and_(same, builder.lshr(same, ir.Constant(lanes, 1)))
+        return builder.zext(builder.and_(both, ir.Constant(lanes, 0x5555)), _WORD)
+
+    return types.uint64(keys, types.int64, types.uint64, types.uint64), codegen
+
+
+@intrinsic
 def _count_bits(typingctx: Any, bits: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -181,6 +205,14 @@ def _blanks64_compiled(source: Any, at: Any) -> Any:
 def _equal64_compiled(one: Any, at: Any, other: Any, place: Any) -> Any:
     def compiled(one: Any, at: Any, other: Any, place: Any) -> Any:
         return _equal64(one, np.int64(at), other, np.int64(place))
+
+    return compiled
+
+
+@overload(equal_keys8)
+def _equal_keys8_compiled(keys: Any, at: Any, low: Any, high: Any) -> Any:
+    def compiled(keys: Any, at: Any, low: Any, high: Any) -> Any:
+        return _equal_keys8(keys, np.int64(at), np.uint64(low), np.uint64(high))
 
     return compiled
 

@@ -28,10 +28,19 @@ from fastscore.kernels.layout import (
     STATUS_NO_REFERENCES,
     STATUS_OK,
 )
-from fastscore.kernels.overlap import build_lanes, clear_slots, count_lanes, count_one_by_one, table_mask
-from fastscore.kernels.wide import ALL_BITS, same_bytes
+from fastscore.kernels.overlap import (
+    FEW_WORDS,
+    bounds_of_few,
+    build_lanes,
+    clear_slots,
+    count_lanes,
+    count_one_by_one,
+    share_few,
+    table_mask,
+)
+from fastscore.kernels.wide import ALL_BITS, count_bits, lowest_bits, same_bytes
 
-__all__ = ["measure_rows", "score_rows"]
+__all__ = ["score_rows"]
 
 _BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _INTS = "Array(int64, 1, 'C', readonly=True)"
@@ -40,28 +49,6 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _SLOT_SHIFT = np.uint64(64 - REPEAT_SLOT_BITS)
 #: Repeats are looked for as long as one row of so many is one, and once more every so many blocks.
 _RARE, _LOOK_AGAIN = 8, 32
-
-
-@kernel(f"void({_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, boolean, int64, int64, int64[::1])")
-def measure_rows(
-    p_starts: Any,
-    p_ends: Any,
-    r_starts: Any,
-    r_ends: Any,
-    l_starts: Any,
-    l_ends: Any,
-    packed: bool,
-    low: int,
-    high: int,
-    most: Any,
-) -> None:
-    """The most bytes of one prediction, and the most bytes and texts of one reference list, into ``most[0:3]``."""
-    longest, size, texts = 0, 0, 0
-    for row in range(low, high):
-        longest = max(longest, p_ends[row] - p_starts[row])
-        size = max(size, _bytes_of(r_starts, r_ends, l_starts[row], l_ends[row], packed))
-        texts = max(texts, l_ends[row] - l_starts[row])
-    most[0], most[1], most[2] = longest, size, texts
 
 
 @inlined
@@ -131,7 +118,8 @@ def _plan_block(
     """Choose the texts of the next block: the row after it, how many reference texts it has, and how many rows repeat one before.
 
     ``list_texts[i]`` is the first of the texts that stand for row i's list; `r_chosen` says which texts those are. With `look`,
-    ``repeats[i]`` is an earlier row of the block with the same list and the same prediction, -1 where there is none.
+    ``repeats[i]`` is an earlier row of the block with the same list and the same prediction, -1 where there is none. `budget` has the
+    most bytes, texts, references of a row and bytes of a prediction; -1 texts where the first row alone is beyond it.
     """
     size, texts, repeated_rows = 0, 0, 0
     row, run = low, low
@@ -148,7 +136,10 @@ def _plan_block(
         if not repeated:
             fresh = last - first
             more += _bytes_of(r_starts, r_ends, first, last, packed)
-        if row > low and (size + more > budget[0] or row - low + texts + 1 + fresh > budget[1]):
+        full = size + more > budget[0] or row - low + texts + 1 + fresh > budget[1]
+        if full or last - first > budget[2] or p_ends[row] - p_starts[row] > budget[3]:
+            if row == low:
+                return row, -1, 0
             break
         size += more
         run = run if repeated else row
@@ -192,6 +183,16 @@ def _clean_texts(
     return at
 
 
+@inlined
+def _in_lanes(firsts: Any, text: int, n: int, words: int) -> bool:
+    """Whether each of `n` texts, of so many words in all, has no more words than a lane counts."""
+    if words > LANE_WORDS:
+        for k in range(n):
+            if firsts[text + k + 1] - firsts[text + k] > LANE_WORDS:
+                return False
+    return True
+
+
 @inner
 def _score_block(
     p_whole: Any, r_whole: Any, l_starts: Any, l_ends: Any, given: Any, given_firsts: Any, rules: Any, low: int, stop: int, list_texts: Any, repeats: Any,
@@ -204,7 +205,8 @@ def _score_block(
     non_empty, whole, matched_before = rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER], given.size > 0
     plain = not (matched_before or non_empty or whole)
     one_match_decides = plain and not leave_one_out and not yes_no
-    mask, built, built_size = 0, -1, 0
+    mask, built, built_size, listed, listed_size = 0, -1, 0, -1, 0
+    starts, ends = np.uint64(0), np.uint64(0)
     for row in range(low, stop):
         if status[row] != STATUS_OK:
             continue
@@ -220,11 +222,22 @@ def _score_block(
         p = row - low
         text = list_texts[p] + (stop - low)
         words = firsts[text + n] - firsts[text]
-        in_lanes = n <= LANES
-        if words > LANE_WORDS and in_lanes:
+        few, taken, long_words = words <= FEW_WORDS, np.uint64(0), False
+        if few:
+            if listed != text or n != listed_size:
+                starts, ends = bounds_of_few(firsts, text, text + n)
+                listed, listed_size = text, n
+            taken, long_words = share_few(keys, firsts[p], firsts[p + 1], firsts[text], words, starts, ends)
+        if few and not long_words:
+            if taken == np.uint64(0) and plain and firsts[p + 1] > firsts[p]:
+                exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = 0.0, 0.0, 0.0, 0.0, 0
+                continue
+            at = 0
             for k in range(n):
-                in_lanes = in_lanes and firsts[text + k + 1] - firsts[text + k] <= LANE_WORDS
-        if in_lanes:
+                until = 2 * (firsts[text + k + 1] - firsts[text])
+                shared[k] = count_bits(taken & lowest_bits(until) & ~lowest_bits(at))
+                at = until
+        elif n <= LANES and _in_lanes(firsts, text, n, words):
             if built != text or n != built_size:
                 mask = table_mask(words)
                 clear_slots(slots, mask)
@@ -293,13 +306,15 @@ def score_rows(
     clean: Any, keys: Any, firsts: Any, masks: Any, ranks: Any, counts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any, repeats: Any, recent: Any,
     slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> int:  # fmt: skip
-    """Score rows `low` to `high`; -1, or the row that holds a text that is not valid UTF-8."""
+    """Score rows `low` to `high`; -1, or the row whose text is not valid UTF-8, or -2 less the row that needs more scratch."""
     row, block, look = low, 0, True
     while row < high:
         stop, texts, same = _plan_block(
             p_data, p_starts, p_ends, r_data, r_starts, r_ends, l_starts, l_ends,
             row, high, budget, status, list_texts, p_chosen, r_chosen, repeats, recent, look, packed,
         )  # fmt: skip
+        if texts < 0:
+            return -2 - row
         block += 1
         look = block % _LOOK_AGAIN == 0 or (look and same * _RARE >= stop - row)
         rows = stop - row

@@ -17,7 +17,7 @@ from fastscore.kernels.columns import equal_to, first_lines
 from fastscore.kernels.scratch import word_scratch
 from fastscore.kernels.tags import last_tag
 from fastscore.kernels.threads import run_in_threads
-from fastscore.kernels.words import measure_rows, score_rows
+from fastscore.kernels.words import score_rows
 from fastscore.metrics.contains import matches_of
 from fastscore.metrics.references import filtered
 from fastscore.recipes import Recipe
@@ -94,17 +94,27 @@ def score_words(
     )
 
     def work(low: int, high: int) -> int:
-        most = np.zeros(3, dtype=np.int64)
-        measure_rows(columns[1], columns[2], columns[5], columns[6], columns[8], columns[9], packed, low, high, most)
-        scratch = word_scratch(int(most[0]), int(most[1]), int(most[2]), alone=alone)
+        scratch = word_scratch(0, 0, 0, alone=alone)
         outputs = (out.status, out.exact_match, out.f1, out.precision, out.recall, out.best_reference)
-        return int(score_rows(*columns, *form, rules, low, high, scratch.budget, *outputs, *scratch.arrays))
+        while True:
+            code = int(score_rows(*columns, *form, rules, low, high, scratch.budget, *outputs, *scratch.arrays))
+            if code > -2:
+                return code
+            low = -2 - code
+            scratch = word_scratch(*_size_of_row(predictions, references, low), alone=alone)
 
     bad = [row for row in run_in_threads(work, rows, threads) if row >= 0]
     if bad:
         raise not_utf8("prediction or references", min(bad))
     _settle_values(out, references)
     return out
+
+
+def _size_of_row(predictions: TextColumn, references: ListColumn, row: int) -> tuple[int, int, int]:
+    """Bytes of a row's prediction, bytes of its references, and how many they are."""
+    first, last = int(references.starts[row]), int(references.ends[row])
+    listed = int((references.texts.ends[first:last] - references.texts.starts[first:last]).sum())
+    return int(predictions.ends[row] - predictions.starts[row]), listed, last - first
 
 
 def _reused(rows: int) -> Floats:
