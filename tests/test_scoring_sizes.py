@@ -1,4 +1,4 @@
-"""`score_batch` against naive at the sizes where the kernels change their way: few words, lanes, repeats, blocks, growing scratch."""
+"""`score_batch` against naive at the sizes where the kernels change their way: few words, lanes, repeats, scratch that grows."""
 
 from __future__ import annotations
 
