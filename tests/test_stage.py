@@ -368,3 +368,14 @@ def test_rarer_layouts_against_memory(tmp_path: Path, layout: str) -> None:
     got = pq.read_table(tmp_path / "out.parquet")
     assert got.select(right.column_names).to_pylist() == right.to_pylist()
     assert got.schema.field("token").type == pa.uuid()
+
+
+def test_ray_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(made(20), tmp_path / "in.parquet")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    call = ["score", str(tmp_path / "in.parquet"), "-r", RECIPE, "--engine", "ray"]
+    assert main(call) == 2
+    assert capsys.readouterr().err.strip() == "fastscore: --engine ray needs Ray: pip install 'fastscore[ray]'"
+    assert main([*call, "--check", "3"]) == 2

@@ -7,7 +7,7 @@ once (`--official`, `--check`, `--ci`, `--plot`), are scored in memory. Both way
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -51,6 +51,7 @@ def score(
     references_format: str | None = None,
     storage_option: Annotated[list[str] | None, _Many] = None,
     threads: int | None = None,
+    engine: Literal["local", "ray"] = "local",
     memory: str | None = None,
     strict: Annotated[bool, Parameter(negative=())] = False,
     fail_under: Annotated[list[str] | None, _Many] = None,
@@ -109,6 +110,8 @@ def score(
         KEY=VALUE for an object store, as polars takes it; may be given several times.
     threads
         How many threads may work; by default all cores.
+    engine
+        ``ray`` scores parquet on the cluster that RAY_ADDRESS names, or on this machine; the output is a new folder.
     memory
         How much memory the process may take, such as 2GiB.
     strict
@@ -142,7 +145,11 @@ def score(
     rows: Any = None
     failures: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
-    if not (official or check or ci or cluster or plot) and _all_tables(inputs, format):
+    if engine == "ray":
+        if official or check or ci or cluster or plot or where is not None:
+            raise UsageError("--engine ray scores parquet, without --official, --check, --ci, --cluster, --plot and --where")
+        result = _on_ray(inputs, gold, found, output, id, options)
+    elif not (official or check or ci or cluster or plot) and _all_tables(inputs, format):
         from fastscore.stage.run import score_files
 
         options |= {
@@ -181,6 +188,19 @@ def _all_tables(inputs: list[str], format: str | None) -> bool:
     from fastscore.stage.sources import find_sources
 
     return all(s.format in _TABLES for s in find_sources(inputs, format))
+
+
+def _on_ray(
+    inputs: list[str], gold: str | None, recipe: Recipe, output: str | None, ids: list[str] | None, options: dict[str, Any]
+) -> Any:
+    from fastscore.engines import ray
+
+    try:
+        import ray as _  # noqa: F401
+    except ModuleNotFoundError:
+        raise UsageError("--engine ray needs Ray: pip install 'fastscore[ray]'") from None
+    shared = {k: options[k] for k in ("by", "keep", "top_n", "prediction", "references_column")}
+    return ray.score(inputs if len(inputs) > 1 else inputs[0], recipe, references=gold, keys=ids, output=output, **shared)
 
 
 def _in_memory(
@@ -232,7 +252,7 @@ def _with_intervals(result: Result, by: Any, cluster: list[str] | None) -> tuple
 
 
 def _print(result: Result | StageResult, recipe: Recipe, rows: Any, *, json: bool, official: bool, na_probs: Path | None) -> None:
-    from fastscore.report import as_json
+    from fastscore.report import as_json, summary_table
 
     if official:
         from fastscore.formats.json_text import read_bytes
@@ -246,7 +266,7 @@ def _print(result: Result | StageResult, recipe: Recipe, rows: Any, *, json: boo
     if json:
         print(as_json(result.summary))
     else:
-        print_table(result)
+        print_table(summary_table(result.summary))
 
 
 def _plot(result: Any) -> None:
