@@ -31,7 +31,6 @@ app = App(
     version=__version__,
     version_flags=["--version"],
     suppress_keyboard_interrupt=False,
-    config=[Env("FASTSCORE_", command=True, show=False), Toml("fastscore.toml", search_parents=True, allow_unknown=True)],
 )
 
 #: The sub-commands, each loaded when it is called: its name, its function's home, its line in `--help`.
@@ -55,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     try:
         given = sys.argv[1:] if arguments is None else arguments
+        # Made for each call, since a file found once is remembered.
+        app.config = (
+            Env("FASTSCORE_", command=True, show=False),
+            Toml("fastscore.toml", search_parents=True, allow_unknown=True),
+        )
         code = app(
             [STREAM if argument == "-" else argument for argument in given],
             exit_on_error=False,

@@ -16,6 +16,9 @@ from fastscore.recipes import ALIASES, RECIPES, Recipe, resolve_recipe
 
 __all__ = ["DEFAULT_FILE", "command_recipe", "own_recipes", "read_recipes"]
 
+#: Tables that hold the options of a command, which the command reads.
+_COMMANDS = ("compare", "differ", "explain", "merge", "report", "retrieval", "rewards", "score", "warmup")
+
 #: The file that the command reads from the working folder where no other is named.
 DEFAULT_FILE = "fastscore.toml"
 
@@ -41,10 +44,10 @@ def read_recipes(path: str | Path) -> dict[str, Recipe]:
         raise UsageError(f"{file}: cannot be read ({error.strerror or error})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"{file}: not TOML: {' '.join(str(error).split())}") from None
-    unknown = [key for key in data if key != "recipes"]
+    unknown = [key for key in data if key != "recipes" and key not in _COMMANDS]
     if unknown:
-        close = did_you_mean(unknown[0], ["recipes"])
-        raise UsageError(f"{file}: only tables [recipes.NAME] are allowed, got {unknown[0]!r}.{close}")
+        close = did_you_mean(unknown[0], ["recipes", *_COMMANDS])
+        raise UsageError(f"{file}: tables [recipes.NAME] and [COMMAND] of options are allowed, got {unknown[0]!r}.{close}")
     tables = data.get("recipes", {})
     if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
         raise FormatError(f"{file}: recipes must be tables [recipes.NAME] of parts")

@@ -7,7 +7,7 @@ score of texts or lists that fit into memory is below it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,21 +29,49 @@ Ints = npt.NDArray[np.int64]
 
 
 class _Sums:
-    """Limbs, counts of values and counts by status for a growing number of groups."""
+    """Exact sums, counts of values and counts by status for a growing number of groups; there may be room for more of them.
+
+    A sum in units of 2**-96 is a whole number of any size, 64 bits and 32 bits: ``(whole << 96) + (high << 32) + low``.
+    """
 
     def __init__(self, metrics: Sequence[str]) -> None:
-        self.limbs = {m: np.zeros(0, dtype=object) for m in metrics}
+        self.whole = {m: np.zeros(0, dtype=np.int64) for m in metrics}
+        self.high = {m: np.zeros(0, dtype=np.uint64) for m in metrics}
+        self.low = {m: np.zeros(0, dtype=np.uint32) for m in metrics}
         self.values = {m: np.zeros(0, dtype=np.int64) for m in metrics}
         self.statuses = np.zeros((0, _KINDS), dtype=np.int64)
 
     def grow(self, groups: int) -> None:
-        more = groups - len(self.statuses)
-        if more <= 0:
+        """Have room for so many groups."""
+        if groups <= len(self.statuses):
             return
-        for metric in self.limbs:
-            self.limbs[metric] = np.concatenate([self.limbs[metric], np.zeros(more, dtype=object)])
-            self.values[metric] = np.concatenate([self.values[metric], np.zeros(more, dtype=np.int64)])
+        more = max(groups, len(self.statuses) * 3 // 2) - len(self.statuses)
+        for columns in (self.whole, self.high, self.low, self.values):
+            for metric, column in columns.items():
+                columns[metric] = np.concatenate([column, np.zeros(more, dtype=column.dtype)])
         self.statuses = np.concatenate([self.statuses, np.zeros((more, _KINDS), dtype=np.int64)])
+
+    def add(self, metric: str, places: Ints, limbs: Ints, values: Ints) -> None:
+        """Add int64[n, 4] limbs, as `kernels.sums` gives them, and how many values they are of, to `n` groups, each once."""
+        high, bits = self.high[metric][places].astype(np.int64), (1 << 32) - 1
+        low = self.low[metric][places].astype(np.int64) + limbs[:, 3]
+        middle = limbs[:, 2] + (low >> 32) + (high & bits)
+        upper = limbs[:, 1] + (middle >> 32) + (high >> 32 & bits)
+        self.low[metric][places] = (low & bits).astype(np.uint32)
+        self.high[metric][places] = ((upper & bits) << 32 | (middle & bits)).astype(np.uint64)
+        self.whole[metric][places] += limbs[:, 0] + (upper >> 32)
+        self.values[metric][places] += values
+
+    def limbs(self, metric: str, places: Ints) -> Ints:
+        """The sums of some groups as limbs again."""
+        high = self.high[metric][places].astype(np.int64)
+        bits = (1 << 32) - 1
+        parts = [self.whole[metric][places], high >> 32 & bits, high & bits, self.low[metric][places].astype(np.int64)]
+        return np.stack(parts, axis=1)
+
+    def exact(self, metric: str, place: int) -> int:
+        """A group's sum in units of 2**-96."""
+        return (int(self.whole[metric][place]) << 96) + (int(self.high[metric][place]) << 32) + int(self.low[metric][place])
 
 
 class Totals:
@@ -97,8 +125,7 @@ class Totals:
                 limbs = np.zeros(size * LIMBS, dtype=np.int64)
                 add_exactly(groups, values, valid, limbs)
                 present = np.bincount(groups[valid.astype(bool)], minlength=size).astype(np.int64)
-                sums.values[metric][places] += present
-                sums.limbs[metric][places] += _joined(limbs.reshape(size, LIMBS))
+                sums.add(metric, places, limbs.reshape(size, LIMBS), present)
 
     def _groups_of(self, batch: pa.RecordBatch, column: str) -> Ints:
         """Each row's group number; new values get the next numbers in order of appearance."""
@@ -117,13 +144,13 @@ class Totals:
             raise UsageError(f"totals of {self.metrics} by {self.by} cannot be merged with {other.metrics} by {other.by}")
         for column, theirs in other._names.items():
             mine = self._names[column]
-            places = [mine.setdefault(name, len(mine)) for name in theirs]
+            places = np.array([mine.setdefault(name, len(mine)) for name in theirs], dtype=np.int64)
             sums, more = self._sums[column], other._sums[column]
             sums.grow(len(mine))
-            sums.statuses[places] += more.statuses
+            given = np.arange(len(theirs))
+            sums.statuses[places] += more.statuses[given]
             for metric in self.metrics:
-                sums.limbs[metric][places] += more.limbs[metric]
-                sums.values[metric][places] += more.values[metric]
+                sums.add(metric, places, more.limbs(metric, given), more.values[metric][given])
 
     def groups(self) -> int:
         """How many groups there are in all."""
@@ -138,13 +165,35 @@ class Totals:
         block: dict[str, Any] = {"count": count, **{s.label: int(statuses[s]) for s in Status}}
         for metric in self.metrics:
             number = int(sums.values[metric][place])
-            block[metric] = int(sums.limbs[metric][place]) / _UNIT / number if number else None
+            block[metric] = sums.exact(metric, place) / _UNIT / number if number else None
         return block
 
-    def summary(self, recipe: str, signature: str) -> dict[str, Any]:
-        """The summary: signature, recipe, the overall block and a block for each value of each `by` column, sorted by value."""
-        groups = {column: {value: self.block(column, value) for value in sorted(self._names[column])} for column in self.by}
+    def summary(self, recipe: str, signature: str, tables: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The summary: signature, recipe, the overall block and a block for each value of each `by` column, sorted by value.
+
+        `tables` names the columns whose groups are in a table elsewhere; the summary says which, and how many they are.
+        """
+        groups: dict[str, Any] = {}
+        for column in self.by:
+            if tables and column in tables:
+                groups[column] = {"table": tables[column], "groups": len(self._names[column])}
+            else:
+                groups[column] = {value: self.block(column, value) for value in sorted(self._names[column])}
         return {"signature": signature, "recipe": recipe, "overall": self.block(), "groups": groups}
+
+    def values(self, column: str) -> int:
+        """How many values a `by` column has."""
+        return len(self._names[column])
+
+    def group_tables(self, column: str, size: int = 1 << 14) -> Iterator[pa.Table]:
+        """The blocks of a `by` column as tables of at most `size` rows, sorted by value."""
+        names = sorted(self._names[column])
+        for start in range(0, len(names), size):
+            part = names[start : start + size]
+            blocks = [self.block(column, value) for value in part]
+            counts = {k: pa.array([b[k] for b in blocks], pa.int64()) for k in ("count", *(s.label for s in Status))}
+            means = {m: pa.array([b[m] for b in blocks], pa.float64()) for m in self.metrics}
+            yield pa.table({column: pa.array(part, pa.string()), **counts, **means})
 
     def to_dict(self) -> dict[str, Any]:
         """The totals as plain JSON values; exact sums are decimal strings, in units of 2**-96."""
@@ -154,7 +203,7 @@ class Totals:
             state[column] = {
                 value: {
                     "statuses": [int(n) for n in sums.statuses[place]],
-                    "sums": {m: [str(sums.limbs[m][place]), int(sums.values[m][place])] for m in self.metrics},
+                    "sums": {m: [str(sums.exact(m, place)), int(sums.values[m][place])] for m in self.metrics},
                 }
                 for value, place in names.items()
             }
@@ -172,18 +221,12 @@ class Totals:
                     sums.grow(len(names))
                     sums.statuses[place] = block["statuses"]
                     for metric in totals.metrics:
-                        sums.limbs[metric][place] = int(block["sums"][metric][0])
-                        sums.values[metric][place] = int(block["sums"][metric][1])
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+                        total, values = (int(n) for n in block["sums"][metric])
+                        limbs = [total >> 96, *((total >> shift) & 0xFFFFFFFF for shift in (64, 32, 0))]
+                        sums.add(metric, np.array([place]), np.array([limbs]), np.array([values]))
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DataError(f"totals: not what fastscore wrote ({error!r})") from None
         return totals
-
-
-def _joined(limbs: Ints) -> npt.NDArray[np.object_]:
-    """Each group's limbs as one whole number in units of 2**-96."""
-    wide = limbs.astype(object)
-    joined: npt.NDArray[np.object_] = (wide[:, 0] << 96) + (wide[:, 1] << 64) + (wide[:, 2] << 32) + wide[:, 3]
-    return joined
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:

@@ -69,7 +69,7 @@ def test_a_base_may_stand_below(tmp_path: Path) -> None:
         ("[recipes.GELECTRA]", "is a published recipe's name"),
         ('[recipes."a|b"]', "without '|'"),
         ('[recipes.a]\nbase = "b"\n[recipes.b]\nbase = "a"', "in a ring: a -> b -> a"),
-        ("[recipe.x]", "only tables [recipes.NAME] are allowed, got 'recipe'. Did you mean 'recipes'?"),
+        ("[recipe.x]", "tables [recipes.NAME] and [COMMAND] of options are allowed, got 'recipe'. Did you mean 'recipes'?"),
         ("recipes = 3", "must be tables"),
         ("[recipes", "not TOML"),
     ],

@@ -39,6 +39,8 @@ def score(
     check: int = 0,
     ci: Annotated[bool, Parameter(negative=())] = False,
     cluster: Annotated[list[str] | None, _Many] = None,
+    bootstrap: Annotated[bool, Parameter(negative=())] = False,
+    seed: int = 0,
     plot: Annotated[bool, Parameter(negative=())] = False,
     top_n: Annotated[list[int] | None, _Many] = None,
     keep: Annotated[list[str] | None, _Many] = None,
@@ -86,6 +88,10 @@ def score(
         Add standard errors and 95 % intervals, clustered by the natural unit.
     cluster
         A column whose values are the clusters of --ci; may be given several times.
+    bootstrap
+        Take the intervals of --ci from 10,000 draws of the clusters.
+    seed
+        Where the draws of --bootstrap start.
     plot
         Add a histogram of F1.
     top_n
@@ -127,6 +133,7 @@ def score(
 
     output = None if output is None else from_argument(output)
     found, note = command_recipe(recipe, recipes)
+    ci = ci or bootstrap or bool(cluster)
     inputs, gold = split_inputs(paths, references_file)
     wanted = thresholds_of(fail_under)
     if na_probs is not None and not official:
@@ -146,10 +153,10 @@ def score(
     failures: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
     if engine == "ray":
-        if official or check or ci or cluster or plot or where is not None:
+        if official or check or ci or plot or where is not None:
             raise UsageError("--engine ray scores parquet, without --official, --check, --ci, --cluster, --plot and --where")
         result = _on_ray(inputs, gold, found, output, id, options)
-    elif not (official or check or ci or cluster or plot) and _all_tables(inputs, format):
+    elif not (official or check or ci or plot) and _all_tables(inputs, format):
         from fastscore.stage.run import score_files
 
         options |= {
@@ -166,8 +173,8 @@ def score(
                 "--where, --storage-option and several inputs do not go with JSON layouts, --official, --check, --ci or --plot"
             )
         result, rows = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options, ci, cluster)
-        if ci or cluster:
-            result, further = _with_intervals(result, options["by"], cluster)
+        if ci:
+            result, further = _with_intervals(result, options["by"], cluster, "bootstrap" if bootstrap else "auto", seed)
             last = tuple(further)
     if not quiet:
         say(*([note] if note else []), *result.notes, *last)
@@ -227,7 +234,7 @@ def _in_memory(
     table, notes = aligned_items(loaded, against, ids)
     from fastscore.stats.summaries import natural_cluster
 
-    units = list(cluster or natural_cluster(table.column_names)) if ci or cluster else []
+    units = list(cluster or natural_cluster(table.column_names)) if ci else []
     shared = {**{k: options[k] for k in ("by", "top_n", "threads")}, "keep": list(dict.fromkeys([*options["keep"], *units]))}
     result = score_items(table, recipe, notes=notes, **shared)
     if check:
@@ -241,13 +248,15 @@ def _in_memory(
     return result, table
 
 
-def _with_intervals(result: Result, by: Any, cluster: list[str] | None) -> tuple[Result, list[str]]:
+def _with_intervals(
+    result: Result, by: Any, cluster: list[str] | None, method: Literal["auto", "bootstrap"], seed: int
+) -> tuple[Result, list[str]]:
     """The result with standard errors and intervals in its summary, and what there is to say of them."""
     from dataclasses import replace
 
     from fastscore.stats.summaries import interval_columns, with_intervals
 
-    found = interval_columns(result.items, result.totals.metrics, by, cluster)
+    found = interval_columns(result.items, result.totals.metrics, by, cluster, method, seed=seed)
     return replace(result, summary=with_intervals(result.summary, found)), found["notes"]
 
 

@@ -184,11 +184,12 @@ class _Run:
             if writer is not None:
                 writer.abort()
             raise
-        summary = totals.summary(self.recipe.name, self.recipe.signature)
         outputs: tuple[str, ...] = ()
         if isinstance(target, Path):
             outputs = (str(target),)
-            write_summary(summary, totals, target.parent, f"{target.name}.")
+            summary = write_summary(totals, self.recipe.name, self.recipe.signature, target.parent, f"{target.name}.")
+        else:
+            summary = totals.summary(self.recipe.name, self.recipe.signature)
         return self._result(summary, totals, rows, outputs, notes=notes)
 
     def into_folder(self, sources: list[Source], folder: Path, overwrite: bool, notes: tuple[str, ...]) -> StageResult:
@@ -221,9 +222,10 @@ class _Run:
             manifest.close()
         if totals is None:
             raise DataError(failures[0] if len(failures) == 1 else f"no source could be scored: {'; '.join(failures)}")
-        summary = totals.summary(self.recipe.name, self.recipe.signature)
-        if not failures:
-            write_summary(summary, totals, folder, "")
+        if failures:
+            summary = totals.summary(self.recipe.name, self.recipe.signature)
+        else:
+            summary = write_summary(totals, self.recipe.name, self.recipe.signature, folder, "")
         return self._result(summary, totals, rows, tuple(outputs), resumed, tuple(failures), notes)
 
     def _shard(self, source: Source, folder: Path, name: str) -> Finished:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.report import as_json
@@ -19,20 +19,28 @@ __all__ = ["MOST_GROUPS", "write_summary"]
 MOST_GROUPS = 5_000
 
 
-def write_summary(summary: dict[str, Any], totals: Totals, folder: Path, prefix: str) -> None:
+def write_summary(totals: Totals, recipe: str, signature: str, folder: Path, prefix: str) -> dict[str, Any]:
     """Write ``{prefix}summary.json``, and ``{prefix}groups.COLUMN.parquet`` for a column of many groups, whole or not at all.
 
-    A summary whose column went into a table says so in its place; `summary` itself is changed the same way.
+    The summary says which columns went into tables, and is returned.
     """
-    for column, blocks in summary["groups"].items():
-        if len(blocks) > MOST_GROUPS:
-            name = f"{prefix}groups.{_file_name(column)}.parquet"
-            values = list(blocks)
-            table = pa.table({column: values, **{k: [blocks[v][k] for v in values] for k in blocks[values[0]]}})
-            _placed(folder / name, lambda path, table=table: pq.write_table(table, path, compression="zstd"))
-            summary["groups"][column] = {"table": name, "groups": len(values)}
+    tables = {}
+    for column in totals.by:
+        if totals.values(column) > MOST_GROUPS:
+            tables[column] = f"{prefix}groups.{_file_name(column)}.parquet"
+            _placed(folder / tables[column], partial(_write_groups, totals, column))
+    summary = totals.summary(recipe, signature, tables)
     text = as_json(summary) + "\n"
     _placed(folder / f"{prefix}summary.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
+    return summary
+
+
+def _write_groups(totals: Totals, column: str, path: str) -> None:
+    writer: Any = None
+    for table in totals.group_tables(column):
+        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+        writer.write_table(table)
+    writer.close()
 
 
 def _file_name(column: str) -> str:
