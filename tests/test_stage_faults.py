@@ -255,3 +255,39 @@ def test_ctrl_c_leaves_finished_shards(shards: Path, summary: dict[str, Any], tm
     assert finished(out)
     assert not list(out.glob(".*.part"))
     assert score_files(shards, out, recipe="coqa", by="domain").summary == summary
+
+
+@pytest.mark.parametrize("output", ["../../elsewhere.parquet", "/etc/passwd", "03/../../x.parquet"])
+def test_a_manifest_that_leads_out_of_the_folder_is_refused(shards: Path, tmp_path: Path, output: str) -> None:
+    out = tmp_path / "out"
+    score_files(shards, out, recipe="coqa")
+    path = out / manifest.MANIFEST
+    path.write_text(path.read_text().replace('"03.parquet","rows"', f'"{output}","rows"'))
+    with pytest.raises(DataError, match="outside the folder"):
+        score_files(shards, out, recipe="coqa")
+    assert main(["merge", str(out)]) == 3
+
+
+def test_a_shard_that_was_cut_or_lost_is_made_again(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = score_files(shards, out, recipe="coqa")
+    whole = (out / "02.parquet").read_bytes()
+    (out / "02.parquet").write_bytes(whole[:-30])
+    (out / "07.parquet").unlink()
+    again = score_files(shards, out, recipe="coqa")
+    assert (again.resumed, again.summary) == (10, first.summary)
+    assert pq.read_table(out / "02.parquet").num_rows == 250
+
+
+def test_a_pipe_with_a_name_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert main(["score", str(tmp_path / "fifo"), "-r", "coqa"]) == 2
+    assert "this is a pipe" in capsys.readouterr().err
+
+
+def test_deep_json_is_one_line_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000 + "]" * 100_000)
+    for call in (["score", str(deep), str(deep), "-r", "coqa"], ["retrieval", str(deep), str(deep), "-m", "mrr"]):
+        assert main(call) == 3
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1

@@ -96,7 +96,7 @@ def _first_record(path: Path) -> dict[str, Any]:
         with gzip.open(path) if packed else path.open("rb") as lines:
             first = next((line for line in lines if line.strip()), b"").removeprefix(b"\xef\xbb\xbf")
             record = msgspec.json.decode(first)
-    except (OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
@@ -114,7 +114,7 @@ def _bytes(path: Path) -> bytes:
 def _decoded(path: Path, raw: bytes, where: str = "") -> Any:
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"{path}{where}: not valid JSON ({error})") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 import zlib
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def format_of(path: str | Path, format: str | None = None) -> str:
     if file.is_dir():
         raise UsageError(f"{file}: this is a folder; name a file")
     try:
+        if stat.S_ISFIFO(file.stat().st_mode):
+            raise UsageError(f"{file}: this is a pipe, which is read once only; pipe an Arrow stream into fastscore score -")
         with file.open("rb") as stream:
             head = stream.read(_HEAD)
     except FileNotFoundError:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, UsageError
 
@@ -39,6 +41,14 @@ class Finished(msgspec.Struct, frozen=True):
 class _Head(msgspec.Struct, frozen=True):
     fastscore_manifest: int
     asked: dict[str, Any]
+
+
+def _is_whole(path: Path, rows: int) -> bool:
+    """Whether a shard is in place, with as many rows as were noted."""
+    try:
+        return path.is_file() and pq.read_metadata(path).num_rows == rows
+    except (pa.ArrowException, OSError):
+        return False
 
 
 class Manifest:
@@ -125,7 +135,11 @@ class Manifest:
                     finished[shard.input] = shard
             except msgspec.DecodeError as error:
                 raise DataError(f"{self.path}: line {number} is broken ({error}); --overwrite starts anew") from None
-        return {k: s for k, s in finished.items() if (self.folder / s.output).is_file()}
+        for shard in finished.values():
+            place = Path(shard.output)
+            if place.is_absolute() or ".." in place.parts:
+                raise DataError(f"{self.path}: the output {shard.output!r} is outside the folder; --overwrite starts anew")
+        return {k: s for k, s in finished.items() if _is_whole(self.folder / s.output, s.rows)}
 
     def _start(self, asked: Mapping[str, Any]) -> None:
         line = msgspec.json.encode(_Head(_VERSION, dict(asked))) + b"\n"

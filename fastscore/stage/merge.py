@@ -68,6 +68,9 @@ def _parts(path: Path) -> list[tuple[Totals, str, str]]:
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path / MANIFEST}: not a whole manifest ({error})") from None
     latest = {shard.input: shard for shard in shards}
+    for shard in latest.values():
+        if Path(shard.output).is_absolute() or ".." in Path(shard.output).parts:
+            raise DataError(f"{path / MANIFEST}: the output {shard.output!r} is outside the folder")
     name = Recipe.from_signature(signature).name
     return [(totals_of(shard, path), signature, name) for shard in latest.values()]
 

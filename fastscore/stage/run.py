@@ -203,7 +203,7 @@ class _Run:
             rows, failures, outputs, resumed = 0, [], [], 0
             for source, name in zip(sources, _shard_names(sources), strict=True):
                 before = manifest.finished.get(source.name)
-                if before is None:
+                if before is None or before.output != name:
                     try:
                         before = self._shard(source, folder, name)
                         manifest.add(before)
