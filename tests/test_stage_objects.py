@@ -10,10 +10,11 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from fastscore.errors import FormatError
+from fastscore.errors import DataError, FormatError
 from fastscore.stage.run import score_files
 from tests.test_stage import items_of, made
 
@@ -79,5 +80,8 @@ def test_objects_against_files(endpoint: str, tmp_path: Path) -> None:
         assert items_of(tmp_path / "out" / f"{n}.parquet") == items_of(tmp_path / "right" / f"{n}.parquet")
     again = score_files("s3://bucket/in/*.parquet", tmp_path / "out", recipe="coqa", by="domain", storage_options=options)
     assert (again.resumed, again.summary) == (3, right.summary)
+    pl.DataFrame(table.slice(0, 50)).lazy().sink_parquet("s3://bucket/in/2.parquet", storage_options=options)
+    with pytest.raises(DataError, match=r"2\.parquet: changed since"):
+        score_files("s3://bucket/in/*.parquet", tmp_path / "out", recipe="coqa", by="domain", storage_options=options)
     with pytest.raises(FormatError, match=r"nothing\.parquet"):
         score_files("s3://bucket/in/nothing.parquet", recipe="coqa", storage_options=options)

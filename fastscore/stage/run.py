@@ -120,7 +120,7 @@ def score_files(
     gold, notes = _gold(references, references_format, columns)
     run = _Run(
         BatchScorer(found, columns, gold, top_n), limits, group_bytes, count, storage_options,
-        Progress(sum((s.fingerprint() or {}).get("size", 0) for s in sources), quiet),
+        Progress(sum((s.fingerprint() or {}).get("size", 0) for s in sources if s.kind == "file"), quiet),
     )  # fmt: skip
     notes = (*((note,) if note else ()), *notes)
     with run.progress:

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
@@ -39,6 +39,8 @@ class Source:
         ``parquet``, ``arrow``, ``jsonl`` or ``csv``; other formats have no rows to stream.
     partitions
         Columns that the path itself gives (``split=train``), in order.
+    options
+        Of the object store, as polars takes them.
     """
 
     path: str
@@ -46,13 +48,25 @@ class Source:
     kind: Literal["file", "remote", "stdin"] = "file"
     format: str = "parquet"
     partitions: Mapping[str, str | None] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def fingerprint(self) -> dict[str, int] | None:
-        """Size in bytes and time of last change in ns; None where the place does not tell."""
+        """A file's size in bytes and time of last change in ns, a parquet object's rows; None where the place does not tell."""
+        if self.kind == "remote" and self.format == "parquet":
+            return {"rows": self._rows()}
         if self.kind != "file":
             return None
         found = os.stat(self.path)
         return {"size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+    def _rows(self) -> int:
+        """Rows of a parquet object, from its footer alone; polars does not hand on an object's tag or size."""
+        import polars as pl
+
+        try:
+            return int(pl.scan_parquet(self.path, storage_options=dict(self.options) or None).select(pl.len()).collect().item())
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise FormatError(f"{self.name}: cannot be read as parquet: {str(error).splitlines()[0]}") from None
 
 
 def find_sources(
@@ -75,7 +89,7 @@ def find_sources(
         raise UsageError("predictions: name at least one file, folder or glob")
     names = [s.name for s in found]
     if len(set(names)) < len(names):
-        found = [Source(s.path, s.path.lstrip("/"), s.kind, s.format, s.partitions) for s in found]
+        found = [replace(s, name=s.path.lstrip("/")) for s in found]
     return found
 
 
@@ -117,7 +131,7 @@ def _remote(url: str, format: str | None, storage_options: Mapping[str, str] | N
     """The objects behind a URL; polars lists what a glob or a folder holds."""
     kind = format or _format_of_name(url.split("?", 1)[0])
     if not (glob.has_magic(url) or url.endswith("/")):
-        return [Source(url, url.rsplit("/", 1)[-1], "remote", kind)]
+        return [Source(url, url.rsplit("/", 1)[-1], "remote", kind, options=storage_options or {})]
     import polars as pl
 
     if kind != "parquet":
@@ -130,7 +144,7 @@ def _remote(url: str, format: str | None, storage_options: Mapping[str, str] | N
         raise FormatError(f"{url}: cannot be listed: {str(error).splitlines()[0]}") from None
     root = os.path.commonpath([f.rpartition("/")[0] for f in files]) if files else ""
     skipped = len(root.split("/")) + (1 if "://" in url and "://" not in root else 0)
-    return [Source(f, "/".join(f.split("/")[skipped:]) or f, "remote", kind) for f in files]
+    return [Source(f, "/".join(f.split("/")[skipped:]) or f, "remote", kind, options=storage_options or {}) for f in files]
 
 
 def _format_of_name(name: str) -> str:
