@@ -70,7 +70,7 @@ class KeyedReferences:
             first = "; ".join(", ".join(f"{k} {v!r}" for k, v in row.items()) for row in doubled.head(3).to_dicts())
             raise KeyMismatchError(f"references: {doubled.height} keys stand more than once: {first}; keep one row for each")
         self._frame = frame.with_row_index("reference_row")
-        self._seen = np.zeros(references.num_rows, dtype=np.bool_)
+        self._met = np.zeros(references.num_rows, dtype=np.int64)
 
     def rows_of(self, predictions: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """For each prediction the row of its reference, -1 where there is none; in the predictions' order."""
@@ -79,7 +79,7 @@ class KeyedReferences:
         if joined.height != predictions.num_rows:
             raise KeyMismatchError("references: a key stands more than once")
         rows = joined["reference_row"].cast(pl.Int64).fill_null(-1).to_numpy()
-        self._seen[rows[rows >= 0]] = True
+        np.add.at(self._met, rows[rows >= 0], 1)
         return np.asarray(rows, dtype=np.int64)
 
     def join(self, predictions: pa.Table) -> pa.Table:
@@ -96,7 +96,15 @@ class KeyedReferences:
 
     def missing(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Rows of references that no prediction has met so far."""
-        return np.flatnonzero(~self._seen)
+        return np.flatnonzero(self._met == 0)
+
+    def several_note(self) -> tuple[str, ...]:
+        """What is said where references have met more than one prediction so far; nothing where none has."""
+        several, most = int((self._met > 1).sum()), int(self._met.max(initial=0))
+        if not several:
+            return ()
+        who = "1 question has" if several == 1 else f"{several:,} questions have"
+        return (f"{who} several predictions (up to {most:,}); each counts",)
 
 
 def align(
@@ -135,7 +143,11 @@ def align(
     status[r_rows < 0] = int(Status.UNMATCHED_PREDICTION)
     table = _together(predictions, p_rows, references, r_rows, keyed.keys, status)
     counts = {"missing_prediction": int(missing.size), "unmatched_prediction": int((rows < 0).sum())}
-    notes: tuple[str, ...] = ()
+    counts["repeated_prediction"] = _repeated(predictions, keyed.keys)
+    notes: tuple[str, ...] = keyed.several_note() if "sample_id" not in predictions.column_names else ()
+    if counts["repeated_prediction"]:
+        names, number = ", ".join(keyed.keys), counts["repeated_prediction"]
+        notes = (f"predictions of the same {names} and sample_id stand twice: {number:,}; each counts",)
     if counts["missing_prediction"]:
         notes += (missing_note(counts["missing_prediction"]),)
     if counts["unmatched_prediction"]:
@@ -144,6 +156,14 @@ def align(
     notes += tuple(f"{n} {_MISPLACED[name]}" for name, n in misplaced.items() if n)
     counts |= misplaced
     return Aligned(table, counts, notes)
+
+
+def _repeated(predictions: pa.Table, keys: Sequence[str]) -> int:
+    """How many predictions have the keys and the sample_id of one before; 0 where there is no sample_id to tell."""
+    if "sample_id" not in predictions.column_names:
+        return 0
+    frame = _key_frame(predictions, [*dict.fromkeys([*keys, "sample_id"])], "predictions")
+    return frame.height - frame.n_unique()
 
 
 def missing_note(count: int) -> str:

@@ -129,6 +129,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     ),
     "R39": (f"{HERE}::test_counts_beyond_32_bits_are_right", "tests/test_align.py::test_more_text_than_32_bit_offsets_hold"),
     "R40": (
+        "tests/test_bug_reports.py::test_r40_predictions_that_stand_twice_are_said",
         "tests/test_align.py::test_several_samples_of_a_question_share_its_references",
         "tests/test_formats_json.py::test_coqa_of_doubled_predictions_the_last_wins_and_they_are_counted",
         "tests/test_formats_json.py::test_squad_of_doubled_predictions_the_last_wins_and_they_are_counted",
@@ -443,3 +444,14 @@ def test_several_processes_fill_one_cache_at_once(tmp_path: Path) -> None:
     together = [_python(code, FASTSCORE_CACHE_DIR=str(tmp_path / "cache")) for _ in range(3)]
     assert [_ended(process) for process in together] == [("1\n", "")] * 3
     assert _ended(_python(code, FASTSCORE_CACHE_DIR=str(tmp_path / "cache"))) == ("1\n", "")
+
+
+def test_r40_predictions_that_stand_twice_are_said() -> None:
+    """Rows that repeat make a sum larger without a word: the same key twice is counted and noted, in memory and in a stage."""
+    golds = pa.table({"question_id": list(range(9)), "references": [[f"r{i}"] for i in range(9)]})
+    rows = {"question_id": [*range(9), 8], "sample_id": [0] * 10, "prediction": ["r8"] * 10}
+    twice = fastscore.score(pa.table(rows), golds, recipe="squad")
+    assert "predictions of the same question_id and sample_id stand twice: 1; each counts" in twice.notes
+    del rows["sample_id"]
+    unsaid = fastscore.score(pa.table(rows), golds, recipe="squad")
+    assert "1 question has several predictions (up to 2); each counts" in unsaid.notes

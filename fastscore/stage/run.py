@@ -342,6 +342,8 @@ class _Run:
         statuses = {s.label: int(totals.block()[s.label]) for s in Status}
         missing, unmatched = statuses[Status.MISSING_PREDICTION.label], statuses[Status.UNMATCHED_PREDICTION.label]
         notes += ((missing_note(missing),) if missing else ()) + ((unmatched_note(unmatched),) if unmatched else ())
+        if self.scorer.gold is not None:
+            notes += self.scorer.gold.several_note()
         notes = (*notes, *dict.fromkeys(self.notes))
         progress = self.progress
         return StageResult(
