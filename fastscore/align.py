@@ -143,11 +143,11 @@ def align(
     status[r_rows < 0] = int(Status.UNMATCHED_PREDICTION)
     table = _together(predictions, p_rows, references, r_rows, keyed.keys, status)
     counts = {"missing_prediction": int(missing.size), "unmatched_prediction": int((rows < 0).sum())}
-    counts["repeated_prediction"] = _repeated(predictions, keyed.keys)
+    repeated = _repeated(predictions, keyed.keys)
     notes: tuple[str, ...] = keyed.several_note() if "sample_id" not in predictions.column_names else ()
-    if counts["repeated_prediction"]:
-        names, number = ", ".join(keyed.keys), counts["repeated_prediction"]
-        notes = (f"predictions of the same {names} and sample_id stand twice: {number:,}; each counts",)
+    if repeated:
+        counts["repeated_prediction"] = repeated
+        notes = (f"predictions of the same {', '.join(keyed.keys)} and sample_id stand twice: {repeated:,}; each counts",)
     if counts["missing_prediction"]:
         notes += (missing_note(counts["missing_prediction"]),)
     if counts["unmatched_prediction"]:
