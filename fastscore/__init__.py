@@ -55,6 +55,10 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module at first use, so that the import itself stays light."""
+    if name == "rewards":
+        import fastscore.rewards
+
+        return fastscore.rewards
     if name not in _HOMES:
         raise AttributeError(f"module 'fastscore' has no attribute {name!r}")
     import importlib

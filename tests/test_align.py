@@ -45,7 +45,7 @@ def test_rows_follow_the_predictions_then_the_missing() -> None:
         ("d", None, "r3", MISSING),
     ]
     assert aligned.counts == {"missing_prediction": 2, "unmatched_prediction": 1}
-    assert len(aligned.notes) == 2
+    assert len(aligned.notes) == 3
 
 
 def test_rows_follow_the_references_then_the_unmatched() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -63,3 +64,15 @@ def test_rows_that_outgrow_the_scratch_against_naive(recipe: str) -> None:
     longer = {"prediction": "x", "references": [text(rng, 4000), "x"]}
     many = {"prediction": text(rng, 5), "references": [text(rng, 1) for _ in range(9000)]}
     assert_equal([*small, long, *small[:5], longer, many, *small[:5], long, many, many], recipe)
+
+
+@pytest.mark.parametrize(("name", "form"), [("germanquad", "nfc"), ("quac", "nfkc"), ("coqa", "nfc")])
+def test_texts_that_become_equal_are_no_repeats_of_each_other(name: str, form: Any) -> None:
+    recipe = replace(RECIPES[name], unicode=form)
+    golds = ["\u00e9 zz zzzz", "CANNOTANSWER", "CANNOTANSWER"]
+    fullwidth = "".join(chr(ord(c) + 0xFEE0) for c in "CANNOTANSWER")
+    texts = ["\u00e9 zz zzzz", "e\u0301 zz zzzz", "CANNOTANSWER", fullwidth] * 2
+    batch = pa.RecordBatch.from_pydict({"prediction": texts, "references": [golds] * 8})
+    got = fastscore.score_batch(batch, recipe).to_pylist()
+    right = [naive.score_one(t, golds, recipe) for t in texts]
+    assert got == [{k: r[k] for k in g} for g, r in zip(got, right, strict=True)]

@@ -19,6 +19,7 @@ import pytest
 import fastscore
 from fastscore.cli import main
 from fastscore.errors import DataError, FormatError, UnknownNameError, UsageError
+from fastscore.stage.merge import merge_totals
 from fastscore.stage.run import limits_of, score_files
 
 RECIPE = "coqa"
@@ -379,3 +380,53 @@ def test_ray_that_is_not_there_is_one_line(
     assert main(call) == 2
     assert capsys.readouterr().err.strip() == "fastscore: --engine ray needs Ray: pip install 'fastscore[ray]'"
     assert main([*call, "--check", "3"]) == 2
+
+
+def test_missing_references_have_the_types_of_the_predictions(tmp_path: Path) -> None:
+    golds = pa.table({"question_id": ["1", "2", "3"], "references": [["a"], ["b"], ["c"]]})
+    given = pa.table({"question_id": [1, 2], "prediction": ["x", "b"], "model": ["m", "n"]})
+    pq.write_table(golds, tmp_path / "gold.parquet")
+    pq.write_table(given, tmp_path / "in.parquet")
+    options: dict[str, Any] = {"recipe": "squad", "references": tmp_path / "gold.parquet", "by": "model"}
+    score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
+    assert [(r["question_id"], r["model"], r["status"]) for r in items_of(tmp_path / "out.parquet")][2] == (
+        3,
+        None,
+        "missing_prediction",
+    )
+    (tmp_path / "in").mkdir()
+    pq.write_table(given.slice(0, 1), tmp_path / "in" / "a.parquet")
+    assert score_files(tmp_path / "in", tmp_path / "out", **options).rows == 3
+    pq.write_table(given.slice(1), tmp_path / "in" / "b.parquet")
+    more = score_files(tmp_path / "in", tmp_path / "out", **options)
+    assert pq.read_metadata(tmp_path / "out" / "missing_predictions.parquet").num_rows == 1
+    assert merge_totals([tmp_path / "out"]) == more.summary
+
+
+def test_names_that_meet_and_outputs_that_are_inputs(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    row = '{"prediction": "a", "references": ["a"]}\n'
+    for name, count in (("a-2.jsonl", 1), ("a.jsonl", 2), ("a.ndjson", 3), ("missing_predictions.jsonl", 4)):
+        (folder / name).write_text(row * count)
+    result = score_files(folder, tmp_path / "out", recipe="coqa")
+    assert result.rows == 10
+    assert sum(pq.read_metadata(p).num_rows for p in result.outputs) == 10
+    pq.write_table(made(20), tmp_path / "one.parquet")
+    with pytest.raises(UsageError, match="one of the inputs"):
+        score_files(tmp_path / "one.parquet", tmp_path / "one.parquet", recipe="coqa", overwrite=True)
+    with pytest.raises(UsageError, match="named twice"):
+        score_files([tmp_path / "one.parquet"] * 2, recipe="coqa")
+
+
+def test_columns_that_change_between_inputs_of_one_output(tmp_path: Path) -> None:
+    plain = {"prediction": ["a"], "references": [["a"]]}
+    pq.write_table(pa.table({**plain, "turn_id": [1]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table(plain), tmp_path / "2.parquet")
+    pq.write_table(pa.table({**plain, "turn_id": ["x"]}), tmp_path / "3.parquet")
+    inputs = [tmp_path / f"{n}.parquet" for n in (1, 2, 3)]
+    for suffix in ("csv", "parquet", "arrow", "jsonl"):
+        score_files(inputs[:2], tmp_path / f"out.{suffix}", recipe="squad")
+        for wrong in (inputs[::2], inputs[1::-1]):
+            with pytest.raises(DataError, match="turn_id"):
+                score_files(wrong, tmp_path / f"wrong.{suffix}", recipe="squad")

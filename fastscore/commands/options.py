@@ -72,8 +72,9 @@ def check_threshold(overall: Mapping[str, Any], wanted: Mapping[str, float], say
     """Whether a mean is below what was asked for, each of them said aloud. Raises UnknownNameError for an unknown metric."""
     below = False
     for metric, least in wanted.items():
-        if metric not in overall:
-            raise UnknownNameError(f"--fail-under: there is no metric {metric!r}.{did_you_mean(metric, overall)}")
+        metrics = [name for name, mean in overall.items() if mean is None or isinstance(mean, float)]
+        if metric not in metrics:
+            raise UnknownNameError(f"--fail-under: there is no metric {metric!r}.{did_you_mean(metric, metrics)}")
         value = overall[metric]
         if value is None or value < least:
             say(f"{metric} is {'nothing' if value is None else format(value, '.6f')}, below {least}")

@@ -156,7 +156,7 @@ def score(
         if official or check or ci or plot or where is not None:
             raise UsageError("--engine ray scores parquet, without --official, --check, --ci, --cluster, --plot and --where")
         result = _on_ray(inputs, gold, found, output, id, options)
-    elif not (official or check or ci or plot) and _all_tables(inputs, format):
+    elif not (official or check or ci or plot) and _all_tables(inputs, format, storage_of(storage_option)):
         from fastscore.stage.run import score_files
 
         options |= {
@@ -190,11 +190,11 @@ def score(
     return _BELOW if check_threshold(result.summary["overall"], wanted, say) else 0
 
 
-def _all_tables(inputs: list[str], format: str | None) -> bool:
+def _all_tables(inputs: list[str], format: str | None, storage_options: dict[str, str] | None) -> bool:
     """Whether all inputs are tables, which a stage can stream."""
     from fastscore.stage.sources import find_sources
 
-    return all(s.format in _TABLES for s in find_sources(inputs, format))
+    return all(s.format in _TABLES for s in find_sources(inputs, format, storage_options))
 
 
 def _on_ray(

@@ -39,7 +39,9 @@ RULE_FIRST = 2
 RULE_NON_EMPTY = 3
 RULE_YES_NO = 4
 RULE_CANNOT_ANSWER = 5
-RULES = 6
+#: Predictions of the same bytes may have been different texts before, so that none repeats another.
+RULE_DISTINCT = 6
+RULES = 7
 
 # Codes of schema.Status as the kernels use them.
 STATUS_OK = 0

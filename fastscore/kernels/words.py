@@ -20,6 +20,7 @@ from fastscore.kernels.layout import (
     LANES,
     REPEAT_SLOT_BITS,
     RULE_CANNOT_ANSWER,
+    RULE_DISTINCT,
     RULE_EMPTY_AGREES,
     RULE_FIRST,
     RULE_LEAVE_ONE_OUT,
@@ -307,7 +308,7 @@ def score_rows(
     slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
 ) -> int:  # fmt: skip
     """Score rows `low` to `high`; -1, or the row whose text is not valid UTF-8, or -2 less the row that needs more scratch."""
-    row, block, look = low, 0, True
+    row, block, look = low, 0, rules[RULE_DISTINCT] == 0
     while row < high:
         stop, texts, same = _plan_block(
             p_data, p_starts, p_ends, r_data, r_starts, r_ends, l_starts, l_ends,
@@ -316,7 +317,7 @@ def score_rows(
         if texts < 0:
             return -2 - row
         block += 1
-        look = block % _LOOK_AGAIN == 0 or (look and same * _RARE >= stop - row)
+        look = rules[RULE_DISTINCT] == 0 and (block % _LOOK_AGAIN == 0 or (look and same * _RARE >= stop - row))
         rows = stop - row
         at = _clean_texts(
             p_data,

@@ -145,6 +145,8 @@ def rules_of(recipe: Recipe) -> npt.NDArray[np.int64]:
     rules[layout.RULE_NON_EMPTY] = recipe.reference_filter == "non-empty"
     rules[layout.RULE_YES_NO] = recipe.whole_answers == "yes-no"
     rules[layout.RULE_CANNOT_ANSWER] = recipe.whole_answers == "cannotanswer"
+    as_given = recipe.exact == "verbatim" or recipe.whole_answers == "cannotanswer"
+    rules[layout.RULE_DISTINCT] = as_given and (recipe.unicode != "none" or recipe.words != "whitespace")
     return rules
 
 

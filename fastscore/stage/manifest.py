@@ -77,7 +77,7 @@ class Manifest:
         self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             self._take_lock()
-            for left in folder.glob(".*.part"):
+            for left in folder.rglob(".*.part"):
                 left.unlink(missing_ok=True)
             self.finished = {} if overwrite else self._read(asked)
             if overwrite or not self.path.exists():
@@ -120,6 +120,8 @@ class Manifest:
             head = msgspec.json.decode(lines[0] if lines else b"", type=_Head)
         except msgspec.DecodeError as error:
             raise DataError(f"{self.path}: not a manifest of fastscore ({error}); --overwrite starts anew") from None
+        if head.fastscore_manifest != _VERSION:
+            raise DataError(f"{self.path}: made by another version of the manifest; --overwrite starts anew")
         wanted = msgspec.json.decode(msgspec.json.encode(dict(asked)))
         for name in dict.fromkeys([*wanted, *head.asked]):
             if wanted.get(name) != head.asked.get(name):

@@ -140,7 +140,7 @@ def limits_of(memory: int | None, threads: int) -> tuple[Limits, int]:
         raise UsageError(f"memory: at least {(_BASE >> 20) + 64} MiB are needed, got {memory >> 20} MiB")
     free = memory - _BASE
     batch = min(32 << 20, max(1 << 20, free // (4 * (threads + 3))))
-    return Limits(batch, free // 6), min(64 << 20, free // 6)
+    return Limits(batch, free // (20 * threads)), min(64 << 20, free // 6)
 
 
 class _Run:
@@ -164,6 +164,7 @@ class _Run:
         """All sources into one file, or into none."""
         if isinstance(target, Path):
             refuse_existing(target, overwrite)
+        _refuse_own_input(sources, [target] if isinstance(target, Path) else [])
         writer = None if target is None else ItemWriter(target, self.recipe.signature, self.group_bytes)
         totals, rows = None, 0
         try:
@@ -197,6 +198,7 @@ class _Run:
         if "-" in (s.path for s in sources):
             raise UsageError("-o FOLDER: standard input is one stream; name an output file")
         folder.mkdir(parents=True, exist_ok=True)
+        _refuse_own_input(sources, [folder / name for name in _shard_names(sources)])
         manifest = Manifest(folder, self._asked(), overwrite)
         try:
             totals: Totals | None = None
@@ -257,22 +259,35 @@ class _Run:
 
     def _missing_shard(self, folder: Path, manifest: Manifest, totals: Totals | None, outputs: list[str]) -> int:
         """References that no prediction has met become a shard of their own."""
+        if totals is None:
+            return 0
+        before = manifest.finished.get(_MISSING)
+        if self.scorer.gold is not None and self.scorer.given is None:
+            if before is not None and before.rows == self.scorer.gold.missing().size:
+                totals.merge(totals_of(before, folder))
+                outputs.extend([str(folder / _MISSING_FILE)] if before.rows else [])
+                return before.rows
+            self.scorer.given = pq.read_schema(outputs[0])
         missing = self.scorer.missing()
-        if missing is None or totals is None:
+        if missing is None:
+            if before is not None:
+                (folder / _MISSING_FILE).unlink(missing_ok=True)
+                manifest.add(Finished(_MISSING, None, _MISSING_FILE, 0, Totals(totals.metrics, totals.by).to_dict()))
             return 0
         part = Totals(totals.metrics, totals.by)
         part.add(missing)
         totals.merge(part)
         outputs.append(str(folder / _MISSING_FILE))
-        if _MISSING not in manifest.finished:
-            writer = ItemWriter(folder / _MISSING_FILE, self.recipe.signature, self.group_bytes)
-            try:
-                writer.write(missing)
-                writer.commit()
-            except BaseException:
-                writer.abort()
-                raise
-            manifest.add(Finished(_MISSING, None, _MISSING_FILE, missing.num_rows, None))
+        writer = ItemWriter(folder / _MISSING_FILE, self.recipe.signature, self.group_bytes)
+        try:
+            writer.write(missing)
+            self._describe(writer, part)
+            writer.commit()
+        except BaseException:
+            writer.abort()
+            raise
+        few = part.groups() <= MOST_GROUPS
+        manifest.add(Finished(_MISSING, None, _MISSING_FILE, missing.num_rows, part.to_dict() if few else None))
         return int(missing.num_rows)
 
     def _score(self, source: Source, writer: ItemWriter | None, totals: Totals | None) -> tuple[Totals, int]:
@@ -380,6 +395,17 @@ def _merged(totals: Totals | None, part: Totals, name: str) -> Totals:
     return totals
 
 
+def _refuse_own_input(sources: list[Source], outputs: list[Path]) -> None:
+    """Raise UsageError where an output would replace an input, or a file is named twice."""
+    paths = [Path(s.path).resolve() if s.kind == "file" else Path(s.path) for s in sources]
+    if len(set(paths)) < len(paths):
+        twice = next(p for p in paths if paths.count(p) > 1)
+        raise UsageError(f"{twice}: the file is named twice; each is scored once")
+    for output in outputs:
+        if output.resolve() in paths:
+            raise UsageError(f"-o {output}: this is one of the inputs; name another place")
+
+
 def _is_folder(target: Path) -> bool:
     return target.is_dir() or (not target.exists() and target.suffix == "")
 
@@ -387,15 +413,19 @@ def _is_folder(target: Path) -> bool:
 def _shard_names(sources: list[Source]) -> list[str]:
     """The shards' names below the output folder: the sources' own, always .parquet, each once."""
     names: list[str] = []
-    used: set[str] = set()
+    used = {"missing_predictions"}
     for source in sources:
         bare = source.name
         for suffix in (".gz", ".zst", ".parquet", ".arrow", ".ipc", ".feather", ".jsonl", ".ndjson", ".csv"):
             bare = bare.removesuffix(suffix)
         parts = [p for p in bare.split("/") if p not in ("", ".", "..")]
         name = "/".join(parts) or "shard"
-        if name in used:
-            name = f"{name}-{len(used)}"
+        if any(part.startswith("groups.") for part in parts):
+            name = f"shard-{name}"
+        whole, number = name, 1
+        while name in used:
+            number += 1
+            name = f"{whole}-{number}"
         used.add(name)
         names.append(f"{name}.parquet")
     return names

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from fastscore.align import KeyedReferences
-from fastscore.errors import EncodingError, FastscoreError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import DataError, EncodingError, FastscoreError, UnknownNameError, UsageError, did_you_mean
 from fastscore.pipeline import REPORTED
 from fastscore.recipes import Recipe
 from fastscore.schema import Status
@@ -73,6 +73,7 @@ class BatchScorer:
     ) -> None:
         self.recipe, self.columns, self.gold, self.top_n = recipe, columns, gold, top_n
         self._condition = columns.condition()
+        self.given: pa.Schema | None = None
         top_ns(top_n)
 
     def check_columns(self, source: str, names: Sequence[str]) -> None:
@@ -138,15 +139,21 @@ class BatchScorer:
         table = table.append_column("prediction", pa.nulls(rows.size, pa.string()))
         status = np.full(rows.size, int(Status.MISSING_PREDICTION), dtype=np.int8)
         table = table.append_column("status", pa.array(status))
-        for column in (*self.columns.ids, *self.columns.keep, *self.columns.by):
-            if column not in table.column_names:
-                table = table.append_column(column, pa.nulls(rows.size))
+        given = self.given if self.given is not None else pa.schema([])
+        for column in (*KEY_COLUMNS, *self.columns.ids, *self.columns.keep, *self.columns.by, "prediction_spans"):
+            known = column in given.names
+            if column not in table.column_names and known:
+                table = table.append_column(column, pa.nulls(rows.size, given.field(column).type))
+            elif known and column in self.gold.keys:
+                place, kind = table.column_names.index(column), given.field(column).type
+                table = table.set_column(place, column, _like_key(table.column(column), kind, column))
         return self.score(_one_batch(table))
 
     def _items(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if "status" in batch.schema.names:
             batch = batch.drop_columns(["status"])
         batch = _renamed(batch, self.columns.prediction, "prediction")
+        self.given = batch.schema
         if self.gold is None:
             return _renamed(batch, self.columns.references, "references")
         if "references" in batch.schema.names:
@@ -162,6 +169,17 @@ class BatchScorer:
         if kept.dtype != pl.Boolean or len(kept) != batch.num_rows:
             raise UsageError(f"where: {self.columns.where!r} must be true or false for each row by itself, it gives {kept.dtype}")
         return np.flatnonzero(kept.fill_null(False).to_numpy())
+
+
+def _like_key(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    """The references' keys in the type that the predictions' have."""
+    try:
+        return column.cast(pa.string()).cast(kind) if column.type != kind else column
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(
+            f"references: a key {name!r} without a prediction cannot be written as {kind}, the predictions' type; "
+            "give both sides text keys"
+        ) from None
 
 
 def _renamed(batch: pa.RecordBatch, old: str, new: str) -> pa.RecordBatch:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from fastscore.errors import DataError
 from fastscore.output import safe_frame
 from fastscore.version import __version__
 
@@ -62,6 +63,7 @@ class ItemWriter:
         self._temporary: str | None = None
         self._suffix = ".arrow" if path == "-" else Path(path).suffix
         self._handle: Any = None
+        self._first: pa.Schema | None = None
         self._last_words: dict[str, str] = {}
         if path != "-":
             folder = Path(path).parent
@@ -70,6 +72,10 @@ class ItemWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take a batch; it is on the disk at the latest after `commit`."""
+        if self._first is None:
+            self._first = batch.schema
+        elif not batch.schema.equals(self._first):
+            batch = _as_before(batch, self._first, self.path)
         self._waiting.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
@@ -104,6 +110,9 @@ class ItemWriter:
         """Leave nothing behind."""
         if self._temporary is not None:
             self._waiting = []
+            if isinstance(self._sink, pq.ParquetWriter):
+                with contextlib.suppress(Exception):
+                    self._sink.close()
             self._sink = None
             Path(self._temporary).unlink(missing_ok=True)
             self._temporary = None
@@ -153,3 +162,26 @@ class ItemWriter:
             frame.write_csv(out, include_header=self._sink is None)
         self._sink = True
         self._handle.write(out.getbuffer())
+
+
+def _as_before(batch: pa.RecordBatch, schema: pa.Schema, path: Path | str) -> pa.RecordBatch:
+    """A batch with the columns of the first one: absent columns and columns of nothing but nulls take its types.
+
+    Raises DataError where a column is of another type, or is new.
+    """
+    new = [name for name in batch.schema.names if name not in schema.names]
+    if new:
+        raise DataError(f"-o {path}: column {new[0]!r} is in a later input and not in the first; write shards into a folder")
+    columns = []
+    for field in schema:
+        if field.name not in batch.schema.names:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+            continue
+        column = batch.column(field.name)
+        if column.type != field.type and not pa.types.is_null(column.type):
+            raise DataError(
+                f"-o {path}: column {field.name!r} is {column.type} in a later input, {field.type} in the first; "
+                "write shards into a folder, or make the types alike"
+            )
+        columns.append(column if column.type == field.type else pa.nulls(batch.num_rows, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

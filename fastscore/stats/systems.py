@@ -52,6 +52,8 @@ class Scores:
         FormatError
             The file is no table, or is broken.
         """
+        if hasattr(source, "items") and hasattr(source, "signature"):  # what fastscore.score gave
+            source, signature = source.items, signature or source.signature
         where = str(source) if isinstance(source, str | Path) else None
         if where is not None:
             source = _opened(where, name)
