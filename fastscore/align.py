@@ -19,7 +19,7 @@ from fastscore.errors import ColumnTypeError, EncodingError, KeyMismatchError, U
 from fastscore.formats.positions import count_misplaced
 from fastscore.schema import Status
 
-__all__ = ["Aligned", "KeyedReferences", "align", "missing_note", "unmatched_note"]
+__all__ = ["Aligned", "KeyedReferences", "align", "missing_note", "nothing_joined_note", "unmatched_note"]
 
 _KEYS = ("question_id", "turn_id")
 #: Text beyond this many bytes cannot be taken together under 32-bit offsets.
@@ -148,6 +148,8 @@ def align(
     if repeated:
         counts["repeated_prediction"] = repeated
         notes = (f"predictions of the same {', '.join(keyed.keys)} and sample_id stand twice: {repeated:,}; each counts",)
+    if predictions.num_rows and counts["unmatched_prediction"] == predictions.num_rows:
+        notes = (nothing_joined_note(),)
     if counts["missing_prediction"]:
         notes += (missing_note(counts["missing_prediction"]),)
     if counts["unmatched_prediction"]:
@@ -164,6 +166,11 @@ def _repeated(predictions: pa.Table, keys: Sequence[str]) -> int:
         return 0
     frame = _key_frame(predictions, [*dict.fromkeys([*keys, "sample_id"])], "predictions")
     return frame.height - frame.n_unique()
+
+
+def nothing_joined_note() -> str:
+    """What is said where no prediction at all has met a reference."""
+    return "no prediction's key is among the references'; is it the same data? (several files of predictions: name their folder)"
 
 
 def missing_note(count: int) -> str:

@@ -20,4 +20,8 @@ def print_table(shown: Any, width: int = 132) -> None:
     """Print something rich on standard output; `width` holds where that is no terminal."""
     from rich.console import Console
 
-    Console(width=None if sys.stdout.isatty() else width, highlight=False).print(shown)
+    class Shown(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    Shown(width=None if sys.stdout.isatty() else width, highlight=False).print(shown)

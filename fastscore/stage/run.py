@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fastscore.align import KeyedReferences, missing_note, unmatched_note
+from fastscore.align import KeyedReferences, missing_note, nothing_joined_note, unmatched_note
 from fastscore.errors import DataError, FormatError, UsageError
 from fastscore.kernels.threads import thread_count
 from fastscore.output import refuse_existing
@@ -359,6 +359,8 @@ class _Run:
         notes += ((missing_note(missing),) if missing else ()) + ((unmatched_note(unmatched),) if unmatched else ())
         if self.scorer.gold is not None:
             notes += self.scorer.gold.several_note()
+            if unmatched and unmatched + missing == sum(statuses.values()):
+                notes += (nothing_joined_note(),)
         notes = (*notes, *dict.fromkeys(self.notes))
         progress = self.progress
         return StageResult(
