@@ -292,3 +292,20 @@ def test_deep_json_is_one_line_everywhere(tmp_path: Path, capsys: pytest.Capture
     for call in (["score", str(deep), str(deep), "-r", "coqa"], ["retrieval", str(deep), str(deep), "-m", "mrr"]):
         assert main(call) == 3
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_an_output_folder_inside_the_input_folder_is_no_input(shards: Path) -> None:
+    first = score_files(shards, shards / "scored", recipe="coqa")
+    again = score_files(shards, shards / "scored", recipe="coqa")
+    assert (first.rows, again.rows, again.resumed) == (3000, 3000, 12)
+    with pytest.raises(UsageError, match="one of the inputs"):
+        score_files(shards, shards, recipe="coqa", overwrite=True)
+    assert pq.read_schema(shards / "00.parquet").names[2] == "prediction"
+
+
+def test_no_summary_of_before_stays_beside_a_failure(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    score_files(shards, out, recipe="coqa")
+    (shards / "99.parquet").write_bytes(b"PAR1PAR1")
+    assert score_files(shards, out, recipe="coqa").failures
+    assert not (out / "summary.json").exists()

@@ -198,9 +198,13 @@ class _Run:
         if "-" in (s.path for s in sources):
             raise UsageError("-o FOLDER: standard input is one stream; name an output file")
         folder.mkdir(parents=True, exist_ok=True)
+        inside = folder.resolve()
+        others = [s for s in sources if s.kind != "file" or inside not in Path(s.path).resolve().parents]
+        sources = others or sources  # a folder of outputs inside the folder of inputs is no input
         _refuse_own_input(sources, [folder / name for name in _shard_names(sources)])
         manifest = Manifest(folder, self._asked(), overwrite)
         try:
+            (folder / "summary.json").unlink(missing_ok=True)
             totals: Totals | None = None
             rows, failures, outputs, resumed = 0, [], [], 0
             for source, name in zip(sources, _shard_names(sources), strict=True):
