@@ -101,7 +101,7 @@ def _tables(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
             pq.write_table(table, files[f"{layout} parquet"])
             pyarrow.feather.write_feather(table, files[f"{layout} arrow"])
             files[f"{layout} jsonl"].write_bytes(lines)
-            files[f"{layout} jsonl.gz"].write_bytes(gzip.compress(lines))
+            files[f"{layout} jsonl.gz"].write_bytes(gzip.compress(lines, mtime=0))
         frame = pl.DataFrame(flat)
         for kind, separator in (("csv", ","), ("tsv", "\t")):
             files[kind] = folder / f"{number}-{kind}"

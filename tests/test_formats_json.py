@@ -439,7 +439,7 @@ def test_bytes_of_a_file(tmp_path: Path) -> None:
     for name, data in {
         "plain.json": b"{}",
         "bom.json": b"\xef\xbb\xbf{}",
-        "packed.json": gzip.compress(b"{}"),
+        "packed.json": gzip.compress(b"{}", mtime=0),
         "packed.json.zst": _zstd(b"\xef\xbb\xbf{}"),
     }.items():
         (tmp_path / name).write_bytes(data)
@@ -459,10 +459,10 @@ def _zstd(data: bytes) -> bytes:
         (b"", "empty"),
         (b"  \n", "empty"),
         (b"\xef\xbb\xbf", "empty"),
-        (gzip.compress(b"{}")[:-6], "gz"),
-        (gzip.compress(b"{}" * 99)[:15] + b"\0" * 20, "gz"),
+        (gzip.compress(b"{}", mtime=0)[:-6], "gz"),
+        (gzip.compress(b"{}" * 99, mtime=0)[:15] + b"\0" * 20, "gz"),
         (_zstd(b"{}")[:-2], "zst"),
-        (gzip.compress(b""), "empty"),
+        (gzip.compress(b"", mtime=0), "empty"),
     ],
 )
 def test_bytes_that_cannot_be_had(tmp_path: Path, data: bytes, said: str) -> None:
@@ -505,7 +505,7 @@ _SHAPES: dict[str, tuple[str, bytes]] = {
 @pytest.mark.parametrize("name", list(_SHAPES))
 def test_format_from_content(tmp_path: Path, name: str) -> None:
     expected, data = _SHAPES[name]
-    for suffix, packed in {"": data, ".gz": gzip.compress(data), ".zst": _zstd(data)}.items():
+    for suffix, packed in {"": data, ".gz": gzip.compress(data, mtime=0), ".zst": _zstd(data)}.items():
         path = tmp_path / f"file{suffix}"
         path.write_bytes(packed)
         assert format_of(path) == expected, suffix

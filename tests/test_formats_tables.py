@@ -67,7 +67,7 @@ def test_newlines_in_quotes_of_a_long_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf"])
 def test_byte_order_mark_and_carriage_returns(tmp_path: Path, format: str, data: bytes, before: bytes) -> None:
     """R52: the mark is no part of the first name, the carriage return none of the last value."""
-    for packed in (before + data, gzip.compress(before + data)):
+    for packed in (before + data, gzip.compress(before + data, mtime=0)):
         rows = _rows(tmp_path / "p", format, packed)
         assert [row["a"] for row in rows] == ["x", "y"]
         assert [row.get("b") for row in rows] == ([None, None] if format == "jsonl" else ["1", "2"])

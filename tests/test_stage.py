@@ -153,7 +153,7 @@ def test_json_lines_in_pieces_against_memory(tmp_path: Path, packed: str, monkey
     data = b"".join(json.dumps(row).encode() + b"\n" for row in table.to_pylist())
     path = tmp_path / f"in.jsonl{packed}"
     if packed == ".gz":
-        data = gzip.compress(data)
+        data = gzip.compress(data, mtime=0)
     elif packed == ".zst":
         data = _zstd(data)
     path.write_bytes(data)
