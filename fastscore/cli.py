@@ -81,6 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("stopped")
         return 130
+    except MemoryError:
+        say("not enough memory; give --memory, or fewer threads")
+        return 3
     except OSError as error:
         say(f"{error.filename or 'output'}: {error.strerror or error}")
         return 3

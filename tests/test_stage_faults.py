@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -309,3 +310,15 @@ def test_no_summary_of_before_stays_beside_a_failure(shards: Path, tmp_path: Pat
     (shards / "99.parquet").write_bytes(b"PAR1PAR1")
     assert score_files(shards, out, recipe="coqa").failures
     assert not (out / "summary.json").exists()
+
+
+def test_broken_offsets_in_an_arrow_file_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    offsets = pa.py_buffer(np.array([0, 2_000_000_000, 3], np.int32))
+    broken = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"abc"))
+    table = pa.table({"prediction": ["a", "b"], "references": [["a"], ["b"]], "g": broken})
+    with pa.ipc.new_file(tmp_path / "in.arrow", table.schema) as writer:
+        writer.write_table(table)
+    for more in (["--by", "g"], ["--keep", "g", "-o", str(tmp_path / "x.csv")], ["--where", "g = 'x'"]):
+        assert main(["score", str(tmp_path / "in.arrow"), "-r", "coqa", *more]) == 3
+        assert "column 'g' is broken" in capsys.readouterr().err
+    assert not (tmp_path / "x.csv").exists()

@@ -241,7 +241,18 @@ def _selected(source: Source, batches: Iterator[pa.RecordBatch], wanted: Wanted)
     for batch in batches:
         if names is None:
             names = _picked(source, batch.schema.names, wanted)
-        yield batch.select(names)
+        chosen = batch.select(names)
+        if source.format == "arrow":  # kernels and polars trust offsets, views and dictionaries
+            _refuse_broken(chosen, source)
+        yield chosen
+
+
+def _refuse_broken(batch: pa.RecordBatch, source: Source) -> None:
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+            raise FormatError(f"{source.name}: column {name!r} is broken: {str(error).splitlines()[0]}") from None
 
 
 def _picked(source: Source, names: Sequence[str], wanted: Wanted) -> list[str]:

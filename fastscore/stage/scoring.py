@@ -161,7 +161,9 @@ class BatchScorer:
         return _one_batch(self.gold.join(pa.Table.from_batches([batch])))
 
     def _chosen(self, batch: pa.RecordBatch, condition: pl.Expr) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        frame = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([batch.select(condition.meta.root_names())])))
+        frame = pl.DataFrame(
+            pl.from_arrow(pa.Table.from_batches([batch.select(list(dict.fromkeys(condition.meta.root_names())))]))
+        )
         try:
             kept = frame.select(condition.alias("kept"))["kept"]
         except pl.exceptions.PolarsError as error:

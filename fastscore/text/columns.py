@@ -226,7 +226,9 @@ def _view_bounds(array: pa.Array, name: str) -> tuple[Ints, Ints, pa.Array]:
         starts[~valid] = 0
         sizes[~valid] = 0
     ends = starts + sizes
-    if starts.size and (starts.min() < 0 or sizes.min() < 0 or ends.max() > len(array.values)):
+    if starts.size and (
+        starts.min() < 0 or sizes.min() < 0 or starts.max() > len(array.values) or (sizes > len(array.values) - starts).any()
+    ):
         raise DataError(f"{name}: the Arrow array's list views point outside its {len(array.values)} values")
     return starts, ends, array.values
 
