@@ -435,3 +435,16 @@ def test_columns_that_change_between_inputs_of_one_output(tmp_path: Path) -> Non
         for wrong in (inputs[::2], inputs[1::-1]):
             with pytest.raises(DataError, match="turn_id"):
                 score_files(wrong, tmp_path / f"wrong.{suffix}", recipe="squad")
+
+
+@pytest.mark.parametrize(
+    "later", ['{"prediction": "a", "references": ["a"], "domain": "x"}', '{"question_id": "007", "prediction": "a"}']
+)
+def test_fields_that_come_later_or_change_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: str) -> None:
+    from fastscore.stage import run
+
+    monkeypatch.setattr(run, "limits_of", lambda memory, threads: (run.Limits(400, 1 << 20), 1 << 20))
+    lines = ['{"question_id": 7, "prediction": "a", "references": ["a"]}'] * 30 + [later] * 30
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    with pytest.raises(FormatError, match="from line"):
+        score_files(tmp_path / "in.jsonl", recipe=RECIPE)

@@ -169,13 +169,22 @@ def _piece(source: Source, data: bytes, line: int, notes: list[str]) -> pa.Recor
 def _like(batch: pa.RecordBatch, schema: pa.Schema, source: Source, line: int) -> pa.RecordBatch:
     if batch.schema == schema:
         return batch
+    new = [name for name in batch.schema.names if name not in schema.names]
+    if new:
+        raise FormatError(
+            f"{source.name}: from line {line} on there is a field {new[0]!r} that no line before has; write it on all"
+        )
     columns = []
     for name in schema.names:
         kind = schema.field(name).type
         if name not in batch.schema.names:
             columns.append(pa.nulls(batch.num_rows, kind))
             continue
+        given = batch.schema.field(name).type
+        empty = pa.types.is_null(given) or (pa.types.is_list(given) and pa.types.is_null(given.value_type))
         try:
+            if given != kind and not empty:
+                raise pa.ArrowInvalid("write it alike on every line")
             columns.append(batch.column(name).cast(kind))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise FormatError(
