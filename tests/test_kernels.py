@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastscore.kernels import bits, columns, lists, search, sums, tags, wide, words
+from fastscore.kernels import bits, columns, extract, lists, search, sums, wide, words
 from fastscore.kernels.jit import inner, kernel, kernels
 from fastscore.kernels.scratch import word_scratch
 from fastscore.kernels.warmup import compile_all
@@ -90,7 +90,7 @@ def test_small_kernels_compiled_against_plain() -> None:
     got = []
     for pick in (lambda k: k, lambda k: k.py_func):
         starts, ends, failed = column.starts.copy(), column.ends.copy(), np.zeros(5, np.uint8)
-        pick(tags.last_tag)(column.data, starts, ends, opening, closing, failed)
+        pick(extract.narrow_to_last_tag)(column.data, starts, ends, opening, closing, failed, 0, 5)
         lines = column.starts.copy(), column.ends.copy()
         pick(columns.first_lines)(column.data, *lines)
         flags, kept = np.zeros(5, np.uint8), np.zeros(5, np.uint8)

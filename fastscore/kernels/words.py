@@ -320,43 +320,15 @@ def score_rows(
         look = rules[RULE_DISTINCT] == 0 and (block % _LOOK_AGAIN == 0 or (look and same * _RARE >= stop - row))
         rows = stop - row
         at = _clean_texts(
-            p_data,
-            p_starts,
-            p_ends,
-            p_chosen,
-            rows,
-            clean,
-            0,
-            bounds,
-            0,
-            state,
-            table,
-            blocks,
-            entries,
-            edge_articles,
-            options,
-            longer,
-        )
+            p_data, p_starts, p_ends, p_chosen, rows, clean, 0, bounds, 0, state,
+            table, blocks, entries, edge_articles, options, longer,
+        )  # fmt: skip
         if at < 0:
             return row - at - 1
         at = _clean_texts(
-            r_data,
-            r_starts,
-            r_ends,
-            r_chosen,
-            texts,
-            clean,
-            at,
-            bounds,
-            rows,
-            state,
-            table,
-            blocks,
-            entries,
-            edge_articles,
-            options,
-            longer,
-        )
+            r_data, r_starts, r_ends, r_chosen, texts, clean, at, bounds, rows, state,
+            table, blocks, entries, edge_articles, options, longer,
+        )  # fmt: skip
         if at < 0:
             bad = row
             while l_ends[bad] <= r_chosen[-at - 1] or l_starts[bad] > r_chosen[-at - 1]:

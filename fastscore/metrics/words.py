@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from fastscore.kernels import layout
 from fastscore.kernels.columns import equal_to, first_lines
+from fastscore.kernels.extract import narrow_to_last_tag
 from fastscore.kernels.scratch import word_scratch
-from fastscore.kernels.tags import last_tag
 from fastscore.kernels.threads import run_in_threads
 from fastscore.kernels.words import score_rows
 from fastscore.metrics.contains import matches_of
@@ -131,7 +131,7 @@ def narrowed(predictions: TextColumn, recipe: Recipe) -> TextColumn:
         first_lines(predictions.data, starts, ends)
         return predictions._replace(starts=starts, ends=ends)
     failed = np.zeros(starts.size, dtype=np.uint8)
-    last_tag(predictions.data, starts, ends, _OPENING, _CLOSING, failed)
+    narrow_to_last_tag(predictions.data, starts, ends, _OPENING, _CLOSING, failed, 0, starts.size)
     valid = failed == 0 if predictions.valid is None else predictions.valid & (failed == 0)
     return TextColumn(predictions.data, starts, ends, valid)
 
