@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 from fastscore.errors import UsageError
 from fastscore.version import __version__
 
-__all__ = ["refuse_existing", "safe_frame", "write_items"]
+__all__ = ["placed", "put_in_place", "refuse_existing", "safe_frame", "write_items"]
 
 _FORMULA = r"^[=+\-@\t\r]"
 
@@ -38,21 +39,29 @@ def write_items(items: pa.Table, path: Path, signature: str) -> None:
     Text in CSV that a spreadsheet would run as a formula gets an apostrophe before it.
     """
     items = items.replace_schema_metadata({"fastscore.signature": signature, "fastscore.version": __version__})
+    with placed(path) as name:
+        _WRITERS[path.suffix](items, name)
+
+
+@contextmanager
+def placed(path: Path) -> Iterator[str]:
+    """A temporary name beside `path` to write to; it is put in place where the block ends, and removed where it fails."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     try:
-        _WRITERS[path.suffix](items, name)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        yield name
+        put_in_place(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def _umask() -> int:
+def put_in_place(name: str, path: Path | str) -> None:
+    """Give a whole file its name, with the permissions that a new file has."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    os.chmod(name, 0o666 & ~mask)
+    os.replace(name, path)
 
 
 def _parquet(items: pa.Table, name: str) -> None:

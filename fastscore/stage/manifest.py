@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, UsageError
 
-__all__ = ["LOCK", "MANIFEST", "Finished", "Manifest"]
+__all__ = ["LOCK", "MANIFEST", "Finished", "Manifest", "read_manifest"]
 
 MANIFEST: Final = "manifest.jsonl"
 LOCK: Final = ".fastscore.lock"
@@ -41,6 +41,33 @@ class Finished(msgspec.Struct, frozen=True):
 class _Head(msgspec.Struct, frozen=True):
     fastscore_manifest: int
     asked: dict[str, Any]
+
+
+def read_manifest(path: Path) -> tuple[dict[str, Any], dict[str, Finished]]:
+    """What was asked for, and the latest line of each input; a last line that a crash cut short is passed over.
+
+    Raises DataError where this is no manifest of this version, a line is broken, or an output leads out of the folder.
+    """
+    lines = path.read_bytes().split(b"\n")[:-1]
+    try:
+        head = msgspec.json.decode(lines[0] if lines else b"", type=_Head)
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path}: not a manifest of fastscore ({error}); --overwrite starts anew") from None
+    if head.fastscore_manifest != _VERSION:
+        raise DataError(f"{path}: made by another version of the manifest; --overwrite starts anew")
+    finished: dict[str, Finished] = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            if line:
+                shard = msgspec.json.decode(line, type=Finished)
+                finished[shard.input] = shard
+        except msgspec.DecodeError as error:
+            raise DataError(f"{path}: line {number} is broken ({error}); --overwrite starts anew") from None
+    for shard in finished.values():
+        place = Path(shard.output)
+        if place.is_absolute() or ".." in place.parts:
+            raise DataError(f"{path}: the output {shard.output!r} is outside the folder; --overwrite starts anew")
+    return head.asked, finished
 
 
 def _is_whole(path: Path, rows: int) -> bool:
@@ -115,32 +142,14 @@ class Manifest:
                     "or --overwrite to write into it"
                 )
             return {}
-        lines = self.path.read_bytes().split(b"\n")[:-1]
-        try:
-            head = msgspec.json.decode(lines[0] if lines else b"", type=_Head)
-        except msgspec.DecodeError as error:
-            raise DataError(f"{self.path}: not a manifest of fastscore ({error}); --overwrite starts anew") from None
-        if head.fastscore_manifest != _VERSION:
-            raise DataError(f"{self.path}: made by another version of the manifest; --overwrite starts anew")
+        made, finished = read_manifest(self.path)
         wanted = msgspec.json.decode(msgspec.json.encode(dict(asked)))
-        for name in dict.fromkeys([*wanted, *head.asked]):
-            if wanted.get(name) != head.asked.get(name):
+        for name in dict.fromkeys([*wanted, *made]):
+            if wanted.get(name) != made.get(name):
                 raise DataError(
-                    f"-o {self.folder}: made with {name} = {head.asked.get(name)!r}, now {wanted.get(name)!r}; "
+                    f"-o {self.folder}: made with {name} = {made.get(name)!r}, now {wanted.get(name)!r}; "
                     "name another folder, or --overwrite to start anew"
                 )
-        finished: dict[str, Finished] = {}
-        for number, line in enumerate(lines[1:], 2):
-            try:
-                if line:
-                    shard = msgspec.json.decode(line, type=Finished)
-                    finished[shard.input] = shard
-            except msgspec.DecodeError as error:
-                raise DataError(f"{self.path}: line {number} is broken ({error}); --overwrite starts anew") from None
-        for shard in finished.values():
-            place = Path(shard.output)
-            if place.is_absolute() or ".." in place.parts:
-                raise DataError(f"{self.path}: the output {shard.output!r} is outside the folder; --overwrite starts anew")
         return {k: s for k, s in finished.items() if _is_whole(self.folder / s.output, s.rows)}
 
     def _start(self, asked: Mapping[str, Any]) -> None:

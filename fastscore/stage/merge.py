@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError, UsageError
 from fastscore.recipes import Recipe
 from fastscore.scoring import metric_names
-from fastscore.stage.manifest import MANIFEST, Finished
+from fastscore.stage.manifest import MANIFEST, Finished, read_manifest
 from fastscore.totals import Totals
 
 __all__ = ["merge_totals", "totals_of"]
@@ -60,19 +59,14 @@ def _parts(path: Path) -> list[tuple[Totals, str, str]]:
     if not path.is_dir():
         return [_of_file(path)]
     try:
-        lines = (path / MANIFEST).read_bytes().split(b"\n")
-        signature = json.loads(lines[0])["asked"]["signature"]
-        shards = [msgspec.json.decode(line, type=Finished) for line in lines[1:] if line]
+        asked, finished = read_manifest(path / MANIFEST)
+        signature = asked["signature"]
     except FileNotFoundError:
         raise DataError(f"{path}: the folder has no {MANIFEST}; it is no output of fastscore score") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except KeyError as error:
         raise DataError(f"{path / MANIFEST}: not a whole manifest ({error})") from None
-    latest = {shard.input: shard for shard in shards}
-    for shard in latest.values():
-        if Path(shard.output).is_absolute() or ".." in Path(shard.output).parts:
-            raise DataError(f"{path / MANIFEST}: the output {shard.output!r} is outside the folder")
     name = Recipe.from_signature(signature).name
-    return [(totals_of(shard, path), signature, name) for shard in latest.values()]
+    return [(totals_of(shard, path), signature, name) for shard in finished.values()]
 
 
 def _of_file(path: Path) -> tuple[Totals, str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -44,7 +44,6 @@ def read_batches(
     source: Source,
     wanted: Wanted,
     limits: Limits,
-    storage_options: Mapping[str, str] | None = None,
     notes: list[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The source's batches with the columns that `wanted` picks.
@@ -62,7 +61,7 @@ def read_batches(
     before = source.fingerprint()
     row = 0
     try:
-        for batch in _raw(source, wanted, limits, storage_options, notes if notes is not None else []):
+        for batch in _raw(source, wanted, limits, notes if notes is not None else []):
             for name, value in source.partitions.items():
                 if name not in batch.schema.names:
                     batch = batch.append_column(name, pa.repeat(pa.scalar(value, pa.string()), batch.num_rows))
@@ -75,11 +74,9 @@ def read_batches(
         raise FormatError(f"{source.name}: the file changed while it was read; score it again when it is at rest")
 
 
-def _raw(
-    source: Source, wanted: Wanted, limits: Limits, storage_options: Mapping[str, str] | None, notes: list[str]
-) -> Iterator[pa.RecordBatch]:
+def _raw(source: Source, wanted: Wanted, limits: Limits, notes: list[str]) -> Iterator[pa.RecordBatch]:
     if source.kind == "remote":
-        return _remote(source, wanted, storage_options)
+        return _remote(source, wanted)
     if source.kind == "stdin":
         if sys.stdin is None:
             raise FormatError("standard input is closed; pipe an Arrow stream into it")
@@ -218,8 +215,8 @@ def _csv(source: Source, notes: list[str]) -> Iterator[pa.RecordBatch]:
     yield from _collected(frame)
 
 
-def _scan(source: Source, storage_options: Mapping[str, str] | None) -> pl.LazyFrame:
-    options = dict(storage_options) if storage_options else None
+def _scan(source: Source) -> pl.LazyFrame:
+    options = dict(source.options) or None
     if source.format == "parquet":
         return pl.scan_parquet(source.path, storage_options=options)
     if source.format == "jsonl":
@@ -229,8 +226,8 @@ def _scan(source: Source, storage_options: Mapping[str, str] | None) -> pl.LazyF
     return pl.scan_ipc(source.path, storage_options=options)
 
 
-def _remote(source: Source, wanted: Wanted, storage_options: Mapping[str, str] | None) -> Iterator[pa.RecordBatch]:
-    frame = _scan(source, storage_options)
+def _remote(source: Source, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    frame = _scan(source)
     return _collected(frame.select(_picked(source, frame.collect_schema().names(), wanted)))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.align import KeyedReferences, missing_note, nothing_joined_note, unmatched_note
-from fastscore.errors import DataError, FormatError, UsageError
+from fastscore.errors import DataError, FormatError, UnknownNameError, UsageError, did_you_mean
 from fastscore.kernels.threads import thread_count
 from fastscore.output import refuse_existing
 from fastscore.pipeline import load
@@ -119,7 +120,7 @@ def score_files(
     limits, group_bytes = limits_of(memory, count)
     gold, notes = _gold(references, references_format, columns)
     run = _Run(
-        BatchScorer(found, columns, gold, top_n), limits, group_bytes, count, storage_options,
+        BatchScorer(found, columns, gold, top_n), limits, group_bytes, count,
         Progress(sum((s.fingerprint() or {}).get("size", 0) for s in sources if s.kind == "file"), quiet),
     )  # fmt: skip
     notes = (*((note,) if note else ()), *notes)
@@ -152,11 +153,10 @@ class _Run:
         limits: Limits,
         group_bytes: int,
         threads: int,
-        storage_options: Mapping[str, str] | None,
         progress: Progress,
     ) -> None:
         self.scorer, self.limits, self.group_bytes, self.threads = scorer, limits, group_bytes, threads
-        self.storage_options, self.progress = storage_options, progress
+        self.progress = progress
         self.recipe = scorer.recipe
         self.notes: list[str] = []
 
@@ -165,9 +165,8 @@ class _Run:
         if isinstance(target, Path):
             refuse_existing(target, overwrite)
         _refuse_own_input(sources, [target] if isinstance(target, Path) else [])
-        writer = None if target is None else ItemWriter(target, self.recipe.signature, self.group_bytes)
         totals, rows = None, 0
-        try:
+        with ItemWriter(target, self.recipe.signature, self.group_bytes) if target is not None else nullcontext() as writer:
             for source in sources:
                 totals, more = self._score(source, writer, totals)
                 rows += more
@@ -181,10 +180,6 @@ class _Run:
             if writer is not None:
                 self._describe(writer, totals)
                 writer.commit()
-        except BaseException:
-            if writer is not None:
-                writer.abort()
-            raise
         outputs: tuple[str, ...] = ()
         if isinstance(target, Path):
             outputs = (str(target),)
@@ -238,14 +233,10 @@ class _Run:
         before = source.fingerprint()
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        writer = ItemWriter(target, self.recipe.signature, self.group_bytes)
-        try:
+        with ItemWriter(target, self.recipe.signature, self.group_bytes) as writer:
             totals, rows = self._score(source, writer, None)
             self._describe(writer, totals)
             writer.commit()
-        except BaseException:
-            writer.abort()
-            raise
         return Finished(source.name, before, name, rows, totals.to_dict() if totals.groups() <= MOST_GROUPS else None)
 
     def _resume(self, source: Source, before: Finished, folder: Path) -> None:
@@ -282,14 +273,10 @@ class _Run:
         part.add(missing)
         totals.merge(part)
         outputs.append(str(folder / _MISSING_FILE))
-        writer = ItemWriter(folder / _MISSING_FILE, self.recipe.signature, self.group_bytes)
-        try:
+        with ItemWriter(folder / _MISSING_FILE, self.recipe.signature, self.group_bytes) as writer:
             writer.write(missing)
             self._describe(writer, part)
             writer.commit()
-        except BaseException:
-            writer.abort()
-            raise
         few = part.groups() <= MOST_GROUPS
         manifest.add(Finished(_MISSING, None, _MISSING_FILE, missing.num_rows, part.to_dict() if few else None))
         return int(missing.num_rows)
@@ -324,7 +311,7 @@ class _Run:
             return self.scorer.columns.wanted(self.scorer.gold is not None)
 
         row = 0
-        for batch in read_batches(source, wanted, self.limits, self.storage_options, self.notes):
+        for batch in read_batches(source, wanted, self.limits, self.notes):
             yield batch, row
             row += batch.num_rows
 
@@ -383,8 +370,6 @@ def _gold(references: Any, format: str | None, columns: Columns) -> tuple[KeyedR
         names = ["references" if n == columns.references else n for n in table.column_names if n != "references"]
         table = table.select([n for n in table.column_names if n != "references"]).rename_columns(names)
     if "references" not in table.column_names:
-        from fastscore.errors import UnknownNameError, did_you_mean
-
         raise UnknownNameError(
             f"references: column {columns.references!r} is not there.{did_you_mean(columns.references, table.column_names)}"
         )

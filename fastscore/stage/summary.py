@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from fastscore.output import placed
 from fastscore.report import as_json
 from fastscore.totals import Totals
 
@@ -28,10 +26,12 @@ def write_summary(totals: Totals, recipe: str, signature: str, folder: Path, pre
     for column in totals.by:
         if totals.values(column) > MOST_GROUPS:
             tables[column] = f"{prefix}groups.{_file_name(column)}.parquet"
-            _placed(folder / tables[column], partial(_write_groups, totals, column))
+            with placed(folder / tables[column]) as name:
+                _write_groups(totals, column, name)
     summary = totals.summary(recipe, signature, tables)
     text = as_json(summary) + "\n"
-    _placed(folder / f"{prefix}summary.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
+    with placed(folder / f"{prefix}summary.json") as name:
+        Path(name).write_text(text, encoding="utf-8")
     return summary
 
 
@@ -45,17 +45,3 @@ def _write_groups(totals: Totals, column: str, path: str) -> None:
 
 def _file_name(column: str) -> str:
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in column)
-
-
-def _placed(path: Path, write: Any) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    try:
-        write(name)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

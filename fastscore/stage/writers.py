@@ -12,7 +12,8 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import polars as pl
 import pyarrow as pa
@@ -20,7 +21,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError
-from fastscore.output import safe_frame
+from fastscore.output import put_in_place, safe_frame
 from fastscore.version import __version__
 
 __all__ = ["ItemWriter", "item_metadata"]
@@ -41,7 +42,7 @@ def item_metadata(signature: str) -> dict[str, str]:
 
 
 class ItemWriter:
-    """Writes one file of item scores; nothing stands under its name before `commit`.
+    """Writes one file of item scores; nothing stands under its name before `commit`, nothing stays of a block that fails.
 
     Parameters
     ----------
@@ -69,6 +70,13 @@ class ItemWriter:
             folder = Path(path).parent
             handle, self._temporary = tempfile.mkstemp(dir=folder, prefix=f".{Path(path).name}.", suffix=".part")
             self._handle = os.fdopen(handle, "wb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None:
+            self.abort()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take a batch; it is on the disk at the latest after `commit`."""
@@ -100,10 +108,7 @@ class ItemWriter:
         os.fsync(self._handle.fileno())
         self._handle.close()
         assert self._temporary is not None
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(self._temporary, 0o666 & ~mask)
-        os.replace(self._temporary, self.path)
+        put_in_place(self._temporary, self.path)
         self._temporary = None
 
     def abort(self) -> None:
