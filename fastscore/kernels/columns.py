@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from fastscore.kernels.bits import store64
 from fastscore.kernels.clean import clean_text, sigma_is_final
-from fastscore.kernels.cut import LENGTH, LONG_WORD, PLACE, cut_texts
+from fastscore.kernels.cut import cut_texts, join_texts
 from fastscore.kernels.jit import kernel
 from fastscore.kernels.layout import IMAGE, KIND, LONGER, SIGMA
 from fastscore.kernels.spaces import strip
@@ -37,21 +34,7 @@ def normalize_rows(
             return row
         bounds[1] = end
         cut_texts(clean, end + 1, bounds, 1, keys, firsts, articles, masks, ranks, counts)
-        for word in range(firsts[1]):
-            if word:
-                out[to] = 0x20
-                to += 1
-            low, high = keys[2 * word], keys[2 * word + 1]
-            if high & LONG_WORD != np.uint64(0):
-                at = np.int64(high & PLACE)
-                while clean[at] != 0x20:
-                    out[to] = clean[at]
-                    to += 1
-                    at += 1
-            else:
-                store64(out, to, low)
-                store64(out, to + 8, high)
-                to += np.int64(high >> LENGTH)
+        to = join_texts(clean, keys, firsts, 1, out, to, bounds)
         offsets[row + 1] = to
     return -1
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.bits import load64, mix64
+from fastscore.kernels.bits import load64, mix64, store64
 from fastscore.kernels.jit import inlined, inner
 from fastscore.kernels.wide import blanks64, count_bits, equal64, lowest_bit, lowest_bits
 
@@ -23,6 +23,7 @@ __all__ = [
     "PLACE",
     "article_slot",
     "cut_texts",
+    "join_texts",
     "same_key",
     "word_key",
 ]
@@ -71,6 +72,33 @@ def cut_texts(
     for text in range(texts):
         end = bounds[2 * text + 1]
         firsts[text + 1] = counts[ranks[end >> 6] + count_bits(masks[end >> 6] & lowest_bits(end & 63))]
+
+
+@inner
+def join_texts(clean: Any, keys: Any, firsts: Any, texts: int, out: Any, to: Any, joins: Any) -> Any:
+    """Write each text's words with one blank between them, from ``out[to]`` on: text t becomes ``out[joins[t]:joins[t + 1]]``.
+
+    `out` must have room for the clean texts and 16 bytes more. Returns the position after.
+    """
+    joins[0] = to
+    for text in range(texts):
+        for word in range(firsts[text], firsts[text + 1]):
+            if word > firsts[text]:
+                out[to] = 0x20
+                to += 1
+            low, high = keys[2 * word], keys[2 * word + 1]
+            if high & LONG_WORD != _ZERO:
+                at = np.int64(high & PLACE)
+                while clean[at] != 0x20:
+                    out[to] = clean[at]
+                    to += 1
+                    at += 1
+            else:
+                store64(out, to, low)
+                store64(out, to + 8, high)
+                to += np.int64(high >> LENGTH)
+        joins[text + 1] = to
+    return to
 
 
 @inlined

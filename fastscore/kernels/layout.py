@@ -41,7 +41,15 @@ RULE_YES_NO = 4
 RULE_CANNOT_ANSWER = 5
 #: Predictions of the same bytes may have been different texts before, so that none repeats another.
 RULE_DISTINCT = 6
-RULES = 7
+#: How a prediction matches a reference exactly: one of the MATCH_ values.
+RULE_MATCH = 7
+RULES = 8
+
+# Exact match: the same words; the same bytes; the joined words of one hold the other's; or as a flag says.
+MATCH_WORDS = 0
+MATCH_VERBATIM = 1
+MATCH_CONTAINS = 2
+MATCH_GIVEN = 3
 
 # Codes of schema.Status as the kernels use them.
 STATUS_OK = 0

@@ -4,26 +4,108 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastscore.kernels.jit import kernel
+import numpy as np
+
+from fastscore.kernels.bits import HIGH_BITS, load64, mix64
+from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.wide import same_bytes
 
-__all__ = ["first_of_equals", "vote"]
+__all__ = ["first_of_equals", "first_of_equals_ascii", "vote"]
 
 _BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _INTS = "Array(int64, 1, 'C', readonly=True)"
+#: Longer lists are not compared pair by pair.
+_FEW = 32
 
 
-@kernel(f"void({_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, uint8[::1])")
-def first_of_equals(data: Any, starts: Any, ends: Any, l_starts: Any, l_ends: Any, kept: Any) -> None:
-    """Keep each list's texts that differ from all before them in the list."""
+@inner
+def _is_ascii(data: Any, start: int, end: int) -> bool:
+    seen = np.uint64(0)
+    while start + 8 <= end:
+        seen |= load64(data, start)
+        start += 8
+    rest = 0
+    while start < end:
+        rest |= data[start]
+        start += 1
+    return seen & HIGH_BITS == np.uint64(0) and rest < 0x80
+
+
+@inlined
+def _lower(byte: int) -> int:
+    return byte + 32 if 0x41 <= byte <= 0x5A else byte
+
+
+@inner
+def _same_but_for_case(data: Any, one: int, other: int, size: int) -> bool:
+    for k in range(size):
+        if _lower(data[one + k]) != _lower(data[other + k]):
+            return False
+    return True
+
+
+@kernel(f"int64({_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, uint8[::1], uint8[::1])")
+def first_of_equals_ascii(data: Any, starts: Any, ends: Any, l_starts: Any, l_ends: Any, kept: Any, open_rows: Any) -> int:
+    """Keep each list's texts that differ, but for the case of ASCII letters, from all before them in the list.
+
+    Lists that hold other characters or very many texts are left open; returns how many.
+    """
+    left = 0
     for row in range(l_starts.size):
-        for text in range(l_starts[row], l_ends[row]):
-            new = True
-            for other in range(l_starts[row], text):
-                if kept[other] and same_bytes(data, starts[text], ends[text], data, starts[other], ends[other]):
-                    new = False
+        low, high = l_starts[row], l_ends[row]
+        plain = high - low <= _FEW
+        text = low
+        while plain and text < high:
+            plain = _is_ascii(data, starts[text], ends[text])
+            text += 1
+        if not plain:
+            open_rows[row] = 1
+            left += 1
+            continue
+        for text in range(low, high):
+            size, new = ends[text] - starts[text], 1
+            for other in range(low, text):
+                if ends[other] - starts[other] == size and _same_but_for_case(data, starts[text], starts[other], size):
+                    new = 0
                     break
-            kept[text] = 1 if new else 0
+            kept[text] = new
+    return left
+
+
+@inner
+def _slot_of(data: Any, start: int, end: int, mask: int) -> Any:
+    key = np.uint64(end - start)
+    while start + 8 <= end:
+        key = mix64(key, load64(data, start))
+        start += 8
+    while start < end:
+        key = mix64(key, np.uint64(data[start]))
+        start += 1
+    return np.int64(key >> np.uint64(20)) & mask
+
+
+@kernel(f"void({_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, int64[::1], uint8[::1])")
+def first_of_equals(data: Any, starts: Any, ends: Any, l_starts: Any, l_ends: Any, slots: Any, kept: Any) -> None:
+    """Keep each list's texts that differ from all before them in the list.
+
+    `slots` is scratch: a power of two, at least twice the texts of the longest list.
+    """
+    for row in range(l_starts.size):
+        mask = 4
+        while mask < 2 * (l_ends[row] - l_starts[row]):
+            mask *= 2
+        mask -= 1
+        slots[: mask + 1] = -1
+        for text in range(l_starts[row], l_ends[row]):
+            slot = _slot_of(data, starts[text], ends[text], mask)
+            while slots[slot] >= 0:
+                other = slots[slot]
+                if same_bytes(data, starts[text], ends[text], data, starts[other], ends[other]):
+                    break
+                slot = (slot + 1) & mask
+            kept[text] = 1 if slots[slot] < 0 else 0
+            if slots[slot] < 0:
+                slots[slot] = text
 
 
 @kernel(f"void({_BYTES}, {_INTS}, {_INTS}, uint8[::1])")

@@ -63,6 +63,8 @@ class WordScratch:
             np.empty(references + 1, dtype=np.float64),
             np.empty(references + 1, dtype=np.int64),
             _f1_table(),
+            np.empty(clean, dtype=np.uint8),
+            np.empty(clean, dtype=np.int64),
         )
 
     def serves(self, limits: tuple[int, ...]) -> bool:

@@ -16,7 +16,18 @@ from numba.extending import intrinsic, overload
 
 from fastscore.kernels.jit import inlined
 
-__all__ = ["ALL_BITS", "blanks64", "clean64", "count_bits", "equal64", "equal_keys8", "lowest_bit", "lowest_bits", "same_bytes"]
+__all__ = [
+    "ALL_BITS",
+    "blanks64",
+    "clean64",
+    "count_bits",
+    "equal64",
+    "equal_byte64",
+    "equal_keys8",
+    "lowest_bit",
+    "lowest_bits",
+    "same_bytes",
+]
 
 ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
@@ -55,6 +66,11 @@ def blanks64(source: Any, at: int) -> Any:
 def equal64(one: Any, at: int, other: Any, place: int) -> Any:
     """Which of the 64 bytes from `at` and from `place` on are the same, as bits."""
     return np.uint64(sum(1 << k for k in range(64) if one[at + k] == other[place + k]))
+
+
+def equal_byte64(source: Any, at: int, byte: Any) -> Any:
+    """Which of the 64 bytes from `at` on are `byte`, as bits."""
+    return np.uint64(sum(1 << k for k in range(64) if source[at + k] == byte))
 
 
 def equal_keys8(keys: Any, at: int, low: Any, high: Any) -> Any:
@@ -151,6 +167,15 @@ def _equal64(typingctx: Any, one: Any, at: Any, other: Any, place: Any) -> Any:
 
 
 @intrinsic
+def _equal_byte64(typingctx: Any, source: Any, at: Any, byte: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = _load(context, builder, signature.args[0], args[0], args[1])
+        return builder.bitcast(builder.icmp_unsigned("==", vector, _splat(builder, args[2])), _WORD)
+
+    return types.uint64(source, types.int64, types.uint8), codegen
+
+
+@intrinsic
 def _equal_keys8(typingctx: Any, keys: Any, at: Any, low: Any, high: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         numbers, lanes = ir.VectorType(_WORD, 16), ir.IntType(16)
@@ -205,6 +230,14 @@ def _blanks64_compiled(source: Any, at: Any) -> Any:
 def _equal64_compiled(one: Any, at: Any, other: Any, place: Any) -> Any:
     def compiled(one: Any, at: Any, other: Any, place: Any) -> Any:
         return _equal64(one, np.int64(at), other, np.int64(place))
+
+    return compiled
+
+
+@overload(equal_byte64)
+def _equal_byte64_compiled(source: Any, at: Any, byte: Any) -> Any:
+    def compiled(source: Any, at: Any, byte: Any) -> Any:
+        return _equal_byte64(source, np.int64(at), np.uint8(byte))
 
     return compiled
 

@@ -13,17 +13,21 @@ import numpy as np
 from fastscore.kernels.bits import load64
 from fastscore.kernels.clean import clean_text
 from fastscore.kernels.compare import combine, score_pair
-from fastscore.kernels.cut import cut_texts
+from fastscore.kernels.cut import cut_texts, join_texts
 from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.layout import (
     LANE_WORDS,
     LANES,
+    MATCH_CONTAINS,
+    MATCH_VERBATIM,
+    MATCH_WORDS,
     REPEAT_SLOT_BITS,
     RULE_CANNOT_ANSWER,
     RULE_DISTINCT,
     RULE_EMPTY_AGREES,
     RULE_FIRST,
     RULE_LEAVE_ONE_OUT,
+    RULE_MATCH,
     RULE_NON_EMPTY,
     RULE_YES_NO,
     STATUS_NO_REFERENCES,
@@ -39,6 +43,7 @@ from fastscore.kernels.overlap import (
     share_few,
     table_mask,
 )
+from fastscore.kernels.search import find_bytes
 from fastscore.kernels.wide import ALL_BITS, count_bits, lowest_bits, same_bytes
 
 __all__ = ["score_rows"]
@@ -196,15 +201,16 @@ def _in_lanes(firsts: Any, text: int, n: int, words: int) -> bool:
 
 @inner
 def _score_block(
-    p_whole: Any, r_whole: Any, l_starts: Any, l_ends: Any, given: Any, given_firsts: Any, rules: Any, low: int, stop: int, list_texts: Any, repeats: Any,
+    p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, r_kept: Any, l_starts: Any, l_ends: Any,
+    given: Any, given_firsts: Any, rules: Any, low: int, stop: int, list_texts: Any, repeats: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, firsts: Any, slots: Any, slot_used: Any,
-    shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
+    shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any, joined: Any, joins: Any, fail: Any,
 ) -> None:  # fmt: skip
     """Compare each row of a prepared block with its references, combine, and fill the row's scores."""
     empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
-    non_empty, whole, matched_before = rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER], given.size > 0
-    plain = not (matched_before or non_empty or whole)
+    non_empty, whole, kind, chosen = rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER], rules[RULE_MATCH], r_kept.size > 0
+    plain = kind in (MATCH_WORDS, MATCH_VERBATIM) and not (non_empty or whole or chosen)
     one_match_decides = plain and not leave_one_out and not yes_no
     mask, built, built_size, listed, listed_size = 0, -1, 0, -1, 0
     starts, ends = np.uint64(0), np.uint64(0)
@@ -260,13 +266,20 @@ def _score_block(
         for k in range(n):
             r_first = firsts[text + k]
             r_count = firsts[text + k + 1] - r_first
-            if non_empty and r_count == 0:
+            if (non_empty and r_count == 0) or (chosen and not r_kept[l_starts[row] + k]):
                 continue
             match, value = score_pair(
                 clean, shared[k], p_first, p_count, r_first, r_count, keys, f1_table, empty_agrees, yes_no, match_wanted
             )
-            if matched_before:
-                match = float(given[given_firsts[row] + k])
+            if kind != MATCH_WORDS:
+                of = l_starts[row] + k
+                if kind == MATCH_VERBATIM:
+                    same_texts = same_bytes(p_data, p_starts[row], p_ends[row], r_data, r_starts[of], r_ends[of])
+                elif kind == MATCH_CONTAINS:
+                    same_texts = find_bytes(joined, joins[p], joins[p + 1], joined, joins[text + k], joins[text + k + 1], fail)
+                else:
+                    same_texts = given[given_firsts[row] + k] != 0
+                match = 1.0 if same_texts else 0.0
             if whole and r_whole[l_starts[row] + k]:
                 match = 1.0 if p_whole[row] else 0.0
                 value = match
@@ -275,8 +288,8 @@ def _score_block(
             used += 1
         if used == 0:
             match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, f1_table, empty_agrees, yes_no, match_wanted)
-            if matched_before:
-                match = float(given[given_firsts[row] + n])
+            if kind != MATCH_WORDS:
+                match = 1.0 if kind == MATCH_CONTAINS or p_starts[row] == p_ends[row] else 0.0
             matches[0], f1s[0], places[0] = match, value, 0 if n else -1
             used = 1
         if rules[RULE_FIRST]:
@@ -291,21 +304,21 @@ def _score_block(
 
 
 @kernel(
-    f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, boolean, "
+    f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, boolean, "
     "uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
     "uint8[::1], uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
     "int64[::1], int64[::1], "
-    "uint64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1])"
+    "uint64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1], uint8[::1], int64[::1])"
 )
 def score_rows(
-    p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, l_starts: Any, l_ends: Any,
+    p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, r_kept: Any, l_starts: Any, l_ends: Any,
     given: Any, given_firsts: Any, packed: bool,
     table: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, firsts: Any, masks: Any, ranks: Any, counts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any, repeats: Any, recent: Any,
-    slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any,
+    slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any, joined: Any, fail: Any,
 ) -> int:  # fmt: skip
     """Score rows `low` to `high`; -1, or the row whose text is not valid UTF-8, or -2 less the row that needs more scratch."""
     row, block, look = low, 0, rules[RULE_DISTINCT] == 0
@@ -335,10 +348,13 @@ def score_rows(
                 bad += 1
             return bad
         cut_texts(clean, at, bounds, rows + texts, keys, firsts, articles, masks, ranks, counts)
+        if rules[RULE_MATCH] == MATCH_CONTAINS:
+            join_texts(clean, keys, firsts, rows + texts, joined, 0, counts)
         _score_block(
-            p_whole, r_whole, l_starts, l_ends, given, given_firsts, rules, row, stop, list_texts, repeats,
+            p_data, p_starts, p_ends, p_whole, r_data, r_starts, r_ends, r_whole, r_kept, l_starts, l_ends,
+            given, given_firsts, rules, row, stop, list_texts, repeats,
             status, exact_match, f1, precision, recall, best_reference,
-            clean, keys, firsts, slots, slot_used, shared, matches, f1s, places, f1_table,
+            clean, keys, firsts, slots, slot_used, shared, matches, f1s, places, f1_table, joined, counts, fail,
         )  # fmt: skip
         row = stop
     return -1

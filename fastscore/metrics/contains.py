@@ -1,4 +1,4 @@
-"""Exact match by the texts themselves: a prediction contains a reference's normal form, or is a reference as it is given."""
+"""Exact match by the texts as they were given, where the kernels see what Unicode normalisation or a splitting made of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from fastscore.kernels.search import match_pairs
 from fastscore.recipes import Recipe
 from fastscore.text.columns import ListColumn, TextColumn
-from fastscore.text.normalize import normalized
+from fastscore.text.normalize import changes_texts
 
 __all__ = ["NO_MATCHES", "matches_of"]
 
@@ -17,22 +17,16 @@ NO_MATCHES: Matches = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)
 
 
 def matches_of(predictions: TextColumn, references: ListColumn, recipe: Recipe) -> Matches:
-    """Flags, a list's own and one for a text of nothing behind them, and where each row's begin; empty where not asked for.
+    """Whether each prediction equals each of its references byte for byte, as flags, and where each row's begin.
 
-    ``contains``: the normal form contains the reference's, as characters; an empty one is contained in every text, as in the
-    scripts that have this rule. ``verbatim``: the texts are equal as they were given.
+    Both are empty where the recipe does not ask, or where the kernels have the texts as they were given.
     """
-    if recipe.exact not in ("contains", "verbatim"):
+    if recipe.exact != "verbatim" or not changes_texts(recipe):
         return NO_MATCHES
     texts = references.texts
-    if recipe.exact == "contains":
-        predictions = normalized(predictions, recipe, "prediction")
-        texts = normalized(texts, recipe, "references")
     firsts = np.zeros(predictions.starts.size + 1, dtype=np.int64)
-    np.cumsum(references.ends - references.starts + 1, out=firsts[1:])
+    np.cumsum(references.ends - references.starts, out=firsts[1:])
     flags = np.zeros(max(1, int(firsts[-1])), dtype=np.uint8)
-    longest = int((texts.ends - texts.starts).max()) if texts.starts.size else 0
-    fail = np.empty(longest + 1, dtype=np.int64)
     columns = (predictions.data, predictions.starts, predictions.ends, texts.data, texts.starts, texts.ends)
-    match_pairs(*columns, references.starts, references.ends, firsts, recipe.exact == "verbatim", fail, flags)
+    match_pairs(*columns, references.starts, references.ends, firsts, flags)
     return flags, firsts

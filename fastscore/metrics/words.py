@@ -19,15 +19,14 @@ from fastscore.kernels.scratch import word_scratch
 from fastscore.kernels.threads import run_in_threads
 from fastscore.kernels.words import score_rows
 from fastscore.metrics.contains import matches_of
-from fastscore.metrics.references import filtered
+from fastscore.metrics.references import CANNOT_ANSWER, counted
 from fastscore.recipes import Recipe
 from fastscore.schema import Status
 from fastscore.text.columns import ListColumn, TextColumn
-from fastscore.text.normalize import not_utf8, prepared
+from fastscore.text.normalize import changes_texts, not_utf8, prepared
 
 __all__ = ["WordScores", "narrowed", "rules_of", "score_words"]
 
-_CANNOT_ANSWER = np.frombuffer(b"CANNOTANSWER", dtype=np.uint8)
 _OPENING = np.frombuffer(b"<answer>", dtype=np.uint8)
 _CLOSING = np.frombuffer(b"</answer>", dtype=np.uint8)
 _NO_FLAGS = np.zeros(0, dtype=np.uint8)
@@ -75,7 +74,7 @@ def score_words(
     rows = predictions.starts.size
     status = np.zeros(rows, dtype=np.uint8) if status is None else status.copy()
     predictions = narrowed(predictions, recipe)
-    references = filtered(references, recipe)
+    references, kept = counted(references, recipe)
     _settle_status(status, predictions, references, recipe)
     p_whole, r_whole = _cannot_answer_flags(predictions, references.texts, recipe)
     matches = matches_of(predictions, references, recipe)
@@ -88,7 +87,8 @@ def score_words(
     packed = references.texts.packed()
     columns = (
         *(predictions.data, predictions.starts, predictions.ends, p_whole),
-        *(references.texts.data, references.texts.starts, references.texts.ends, r_whole, references.starts, references.ends),
+        *(references.texts.data, references.texts.starts, references.texts.ends, r_whole, kept),
+        *(references.starts, references.ends),
         *matches,
         packed,
     )
@@ -146,7 +146,9 @@ def rules_of(recipe: Recipe) -> npt.NDArray[np.int64]:
     rules[layout.RULE_YES_NO] = recipe.whole_answers == "yes-no"
     rules[layout.RULE_CANNOT_ANSWER] = recipe.whole_answers == "cannotanswer"
     as_given = recipe.exact == "verbatim" or recipe.whole_answers == "cannotanswer"
-    rules[layout.RULE_DISTINCT] = as_given and (recipe.unicode != "none" or recipe.words != "whitespace")
+    rules[layout.RULE_DISTINCT] = as_given and changes_texts(recipe)
+    verbatim = layout.MATCH_GIVEN if changes_texts(recipe) else layout.MATCH_VERBATIM
+    rules[layout.RULE_MATCH] = {"normal-form": layout.MATCH_WORDS, "contains": layout.MATCH_CONTAINS}.get(recipe.exact, verbatim)
     return rules
 
 
@@ -170,7 +172,7 @@ def _cannot_answer_flags(
     flags = []
     for texts in (predictions, references):
         flag = np.zeros(texts.starts.size, dtype=np.uint8)
-        equal_to(texts.data, texts.starts, texts.ends, _CANNOT_ANSWER, flag)
+        equal_to(texts.data, texts.starts, texts.ends, CANNOT_ANSWER, flag)
         flags.append(flag)
     return flags[0], flags[1]
 

@@ -18,7 +18,7 @@ from fastscore.recipes import Recipe, find_recipe
 from fastscore.text.columns import TextColumn, text_column
 from fastscore.text.tables import NormalForm, normal_form
 
-__all__ = ["arrow_text", "normalize", "normalized", "not_utf8", "prepared"]
+__all__ = ["arrow_text", "changes_texts", "normalize", "normalized", "not_utf8", "prepared"]
 
 
 def normalize(column: pa.Array | pa.ChunkedArray, recipe: str | Recipe) -> pa.Array | pa.ChunkedArray:
@@ -80,6 +80,11 @@ def prepared(column: TextColumn, recipe: Recipe, name: str) -> tuple[TextColumn,
         column = normalized(column, dataclasses.replace(recipe, words="whitespace"), name)
         recipe = Recipe(name=recipe.name, words=recipe.words)
     return column, normal_form(recipe)
+
+
+def changes_texts(recipe: Recipe) -> bool:
+    """Whether `prepared` may hand on other texts than it was given."""
+    return recipe.unicode != "none" or (recipe.words != "whitespace" and recipe.articles != "none")
 
 
 def arrow_text(column: TextColumn) -> pa.Array:
