@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.bits import load64
+from fastscore.kernels.bits import HIGH_BITS, load64, store64
 from fastscore.kernels.jit import inlined, inner
 from fastscore.kernels.layout import (
     ALONE,
@@ -26,6 +26,7 @@ from fastscore.kernels.layout import (
     OPTION_EDGES,
     OPTION_FIRST,
     OPTION_LOWER,
+    OPTION_NARROW,
     OPTION_RUN_TO_SPACE,
     OPTION_RUNS,
     OPTION_WIDE,
@@ -34,15 +35,27 @@ from fastscore.kernels.layout import (
     SIGMA_SHIFT,
     SPACE,
     UNSEEN,
+    WIDE_STRETCHES,
+    WIDE_TEXTS,
     WORD,
 )
 from fastscore.kernels.utf8 import decode, encode
-from fastscore.kernels.wide import clean64, count_bits, lowest_bit, lowest_bits
+from fastscore.kernels.wide import (
+    ALL_BITS,
+    clean64,
+    count_bits,
+    equal_byte64,
+    highest_bit,
+    lowest_bit,
+    lowest_bits,
+    words64,
+)
 
 __all__ = ["clean_text", "sigma_is_final"]
 
 _SEGMENT, _RUN, _RUN_WHOLE, _ALEF = 0, 1, 2, 3
 _BLANK = 0x20
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @inlined
@@ -54,7 +67,12 @@ def clean_text(
 
     -1 where the text is not valid UTF-8. `out` must have room for three bytes a byte and 80 more.
     """
-    wide = options[OPTION_WIDE] != 0
+    if options[OPTION_WIDE] == WIDE_TEXTS:
+        to = _clean_articles_first(data, start, end, out, at, edge_articles, options)
+        if to >= 0:
+            out[to] = _BLANK
+            return to
+    wide = options[OPTION_WIDE] == WIDE_STRETCHES
     state[_SEGMENT] = at
     state[_RUN] = -1
     state[_ALEF] = -1
@@ -63,7 +81,18 @@ def clean_text(
     while wide and i < end and i + 64 <= data.size:
         limit = min(end - i, 64)
         bits = lowest_bits(limit)
-        other, kept = clean64(data, i, out, to, options[OPTION_LOWER], options[OPTION_DELETED], options[OPTION_BLANKED])
+        other, kept = clean64(
+            data,
+            i,
+            out,
+            to,
+            options[OPTION_LOWER],
+            options[OPTION_DELETED],
+            options[OPTION_BLANKED],
+            options[OPTION_NARROW],
+            0,
+            0,
+        )
         other &= bits
         if other == 0:
             to += count_bits(kept & bits)
@@ -89,21 +118,69 @@ def clean_text(
 
 
 @inner
+def _clean_articles_first(data: Any, start: int, end: int, out: Any, to: int, articles: Any, options: Any) -> int:
+    """Clean printable ASCII whose articles go before its punctuation, 64 bytes at a time; -1 where the text holds other bytes.
+
+    Articles are found where they stand: runs of word characters that are one of them. A run that reaches the end of 64 bytes is
+    left to the next.
+    """
+    i, inside_before = start, _ZERO
+    while i < end:
+        if i + 64 > data.size:
+            return -1
+        limit = min(end - i, 64)
+        inside = words64(data, i) & lowest_bits(limit)
+        if i + 64 < end and inside != ALL_BITS:
+            limit = highest_bit(~inside) + 1
+            inside &= lowest_bits(limit)
+        first_bytes = inside & ~(inside << _ONE | inside_before)
+        gone, spaced = _ZERO, _ZERO
+        for k in range(articles.size):
+            length = np.int64(articles[k] >> np.uint64(56))
+            found = first_bytes & ~(inside >> np.uint64(length))
+            for place in range(length):
+                byte = (articles[k] >> np.uint64(8 * place)) & np.uint64(255)
+                found &= equal_byte64(data, i, byte, options[OPTION_LOWER]) >> np.uint64(place)
+            for place in range(length):
+                gone |= found << np.uint64(place)
+            spaced |= found
+        if options[OPTION_RUN_TO_SPACE]:
+            gone &= ~spaced
+        else:
+            spaced = _ZERO
+        other, kept = clean64(
+            data, i, out, to, options[OPTION_LOWER], options[OPTION_DELETED], options[OPTION_BLANKED], options[OPTION_NARROW],
+            gone, spaced,
+        )  # fmt: skip
+        if other & lowest_bits(limit) != _ZERO:
+            return -1
+        to += count_bits(kept & lowest_bits(limit))
+        inside_before = (inside >> np.uint64(limit - 1)) & _ONE
+        i += limit
+    return to
+
+
+@inner
 def _clean_carefully(
     data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, until_ascii: bool,
     table: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
 ) -> Any:  # fmt: skip
     """Clean code point by code point, to the end or until printable ASCII comes again; the positions reached, -1 where not valid."""
     form = (table, blocks, entries, longer, edge_articles, options)
+    plain, wanted = IMAGE | KIND | ALONE, 0
+    if options[OPTION_EDGES]:
+        plain, wanted = plain | WORD, WORD
+    if options[OPTION_RUNS] or options[OPTION_ARABIC]:
+        wanted = -1
     first = i
     while i < end:
         entry = int(table[data[i]])
         if entry & BYTE_CAREFUL:
-            length, to = _put_point(data, start, i, end, out, to, state, form)
+            length, to = _put_point(data, start, i, end, out, to, state, form, plain, wanted)
             if length == 0:
                 return -1, to
             i += length
-        elif until_ascii and i > first:
+        elif until_ascii and i > first and (i + 8 > data.size or load64(data, i) & HIGH_BITS == _ZERO):
             break
         else:
             out[to] = entry & 0xFF
@@ -115,13 +192,19 @@ def _clean_carefully(
 
 
 @inlined
-def _put_point(data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, form: Any) -> Any:
-    """Write what the code point at `i` becomes; its length in the input (0: not valid) and the position after."""
+def _put_point(data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, form: Any, plain: int, wanted: int) -> Any:
+    """Write what the code point at `i` becomes; its length in the input (0: not valid) and the position after.
+
+    A code point whose entry has just the `wanted` ones of the bits `plain` is written as it is.
+    """
     blocks, entries, longer = form[1], form[2], form[3]
     point, length = decode(data, i, end)
     if length == 0:
         return 0, to
     entry = int(entries[int(blocks[point >> 8]) * 256 + (point & 255)])
+    if entry & plain == wanted and i + 8 <= data.size:
+        store64(out, to, load64(data, i))
+        return length, to + length
     kind = entry & KIND
     if kind == LONGER:
         first = (entry & IMAGE) * 4
@@ -158,8 +241,10 @@ def _put(out: Any, to: int, entry: int, point: int, state: Any, form: Any) -> in
     if options[OPTION_ARABIC]:
         return _put_arabic(out, to, point, state, options)
     if entry & ALONE:
-        out[to] = _BLANK
-        to = encode(out, to + 1, point)
+        if to == 0 or out[to - 1] != _BLANK:
+            out[to] = _BLANK
+            to += 1
+        to = encode(out, to, point)
         out[to] = _BLANK
         return to + 1
     return encode(out, to, point)

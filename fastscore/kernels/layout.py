@@ -30,7 +30,13 @@ OPTION_WIDE = 5
 OPTION_LOWER = 6
 OPTION_DELETED = 7
 OPTION_BLANKED = 8
-OPTIONS = 9
+OPTION_NARROW = 9
+OPTIONS = 10
+
+# How far 64 bytes can be cleaned at once (`OPTION_WIDE`).
+WIDE_NEVER = 0
+WIDE_STRETCHES = 1
+WIDE_TEXTS = 2
 
 # Rules of a recipe (int64 array).
 RULE_EMPTY_AGREES = 0

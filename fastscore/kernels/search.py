@@ -30,7 +30,7 @@ def find_bytes(data: Any, start: int, end: int, wanted: Any, first: int, last: i
         return True
     tries = 0
     while start + size <= end:
-        places = equal_byte64(data, start, wanted[first]) & equal_byte64(data, start + size - 1, wanted[last - 1])
+        places = equal_byte64(data, start, wanted[first], 0) & equal_byte64(data, start + size - 1, wanted[last - 1], 0)
         places &= lowest_bits(min(64, end - start - size + 1))
         while places != _ZERO:
             at = start + lowest_bit(places)

@@ -20,6 +20,9 @@ def decode(data: Any, at: int, end: int) -> Any:
     length = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
     if at + length > end:
         return 0, 0
+    if first < 0xE0:
+        second = int(data[at + 1])
+        return ((first & 0x1F) << 6 | second & 0x3F, 2) if second & 0xC0 == 0x80 else (0, 0)
     point = first & (0x7F >> length)
     for k in range(1, length):
         more = int(data[at + k])

@@ -24,34 +24,42 @@ __all__ = [
     "equal64",
     "equal_byte64",
     "equal_keys8",
+    "highest_bit",
     "lowest_bit",
     "lowest_bits",
     "same_bytes",
+    "words64",
 ]
 
 ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _BYTES, _FLAGS = ir.VectorType(_BYTE, 64), ir.VectorType(ir.IntType(1), 64)
 _PUNCTUATION = ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
+_COMMA_PERIOD = ((0x2C, 0x2C), (0x2E, 0x2E))
+_WORD_BYTES = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _SPACES = ((0x09, 0x0D), (0x1C, 0x20))
 
 
-def clean64(source: Any, at: int, out: Any, to: int, lower: int, deleted: int, blanked: int) -> Any:
+def clean64(
+    source: Any, at: int, out: Any, to: int, lower: int, deleted: int, blanked: int, narrow: int, gone: Any, spaced: Any
+) -> Any:
     """Write the clean form of 64 bytes, as far as they are ASCII, to ``out[to:to + 64]``.
 
-    Upper case goes up by `lower` (32 or 0); punctuation goes where `deleted` is 255 and becomes a blank where `blanked` is 255.
-    Returns which bytes are neither white space nor printable ASCII, and which were written, as bits.
+    Upper case goes up by `lower` (32 or 0); punctuation goes where `deleted` is 255 and becomes a blank where `blanked` is 255;
+    it is the comma and the full stop alone where `narrow` is 255. The bytes whose bits are set in `gone` go besides, those of
+    `spaced` become blanks. Returns which bytes are neither white space nor printable ASCII, and which were written, as bits.
     """
     other, kept, written = 0, 0, 0
     for k in range(64):
         byte = int(source[at + k])
-        punctuation = any(low <= byte <= high for low, high in _PUNCTUATION)
-        blank = any(low <= byte <= high for low, high in _SPACES) or (punctuation and blanked == 255)
-        if byte >= 0x7F or (byte < 0x20 and not blank):
+        punctuation = any(low <= byte <= high for low, high in (_COMMA_PERIOD if narrow == 255 else _PUNCTUATION))
+        space = any(low <= byte <= high for low, high in _SPACES)
+        blank = space or (punctuation and blanked == 255) or int(spaced) >> k & 1
+        if byte >= 0x7F or (byte < 0x20 and not space):
             other |= 1 << k
         if 0x41 <= byte <= 0x5A:
             byte += lower
-        if not (punctuation and deleted == 255):
+        if not ((punctuation and deleted == 255) or int(gone) >> k & 1):
             kept |= 1 << k
             out[to + written] = 0x20 if blank else byte
             written += 1
@@ -68,9 +76,14 @@ def equal64(one: Any, at: int, other: Any, place: int) -> Any:
     return np.uint64(sum(1 << k for k in range(64) if one[at + k] == other[place + k]))
 
 
-def equal_byte64(source: Any, at: int, byte: Any) -> Any:
-    """Which of the 64 bytes from `at` on are `byte`, as bits."""
-    return np.uint64(sum(1 << k for k in range(64) if source[at + k] == byte))
+def equal_byte64(source: Any, at: int, byte: Any, fold: int) -> Any:
+    """Which of the 64 bytes from `at` on are `byte`, as bits; with a `fold` of 32 capital ASCII letters count as small ones."""
+    return np.uint64(sum(1 << k for k in range(64) if int(source[at + k]) | fold == byte))
+
+
+def words64(source: Any, at: int) -> Any:
+    """Which of the 64 bytes from `at` on are ASCII letters, digits or underscores, as bits."""
+    return np.uint64(sum(1 << k for k in range(64) if any(low <= source[at + k] <= high for low, high in _WORD_BYTES)))
 
 
 def equal_keys8(keys: Any, at: int, low: Any, high: Any) -> Any:
@@ -87,6 +100,11 @@ def lowest_bit(bits: Any) -> int:
     """The number of the lowest bit that is set; some bit is."""
     value = int(bits)
     return (value & -value).bit_length() - 1
+
+
+def highest_bit(bits: Any) -> int:
+    """The number of the highest bit that is set; some bit is."""
+    return int(bits).bit_length() - 1
 
 
 def lowest_bits(count: int) -> Any:
@@ -119,21 +137,25 @@ def _in_ranges(builder: Any, vector: Any, ranges: tuple[tuple[int, int], ...]) -
 
 
 @intrinsic
-def _clean64(typingctx: Any, source: Any, at: Any, out: Any, to: Any, lower: Any, deleted: Any, blanked: Any) -> Any:
+def _clean64(
+    typingctx: Any, source: Any, at: Any, out: Any, to: Any, lower: Any, deleted: Any, blanked: Any, narrow: Any, gone: Any, spaced: Any
+) -> Any:  # fmt: skip
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load(context, builder, signature.args[0], args[0], args[1])
-        punctuation = _in_ranges(builder, vector, _PUNCTUATION)
+        on = _every(255)
+        few = builder.icmp_unsigned("==", _splat(builder, args[7]), on)
+        some, all_of_it = _in_ranges(builder, vector, _COMMA_PERIOD), _in_ranges(builder, vector, _PUNCTUATION)
+        punctuation = builder.and_(all_of_it, builder.or_(some, builder.not_(few)))
         spaces = _in_ranges(builder, vector, _SPACES)
         high = builder.icmp_unsigned(">=", vector, _every(0x7F))
         control = builder.and_(builder.icmp_unsigned("<", vector, _every(0x20)), builder.not_(spaces))
         other = builder.or_(high, control)
-        on = _every(255)
         blank = builder.or_(spaces, builder.and_(punctuation, builder.icmp_unsigned("==", _splat(builder, args[6]), on)))
         gone = builder.and_(punctuation, builder.icmp_unsigned("==", _splat(builder, args[5]), on))
-        kept = builder.not_(gone)
+        kept = builder.not_(builder.or_(gone, builder.bitcast(args[8], _FLAGS)))
         upper = _in_ranges(builder, vector, ((0x41, 0x5A),))
         lowered = builder.select(upper, builder.add(vector, _splat(builder, args[4])), vector)
-        image = builder.select(blank, _every(0x20), lowered)
+        image = builder.select(builder.or_(blank, builder.bitcast(args[9], _FLAGS)), _every(0x20), lowered)
         kind = ir.FunctionType(_BYTES, [_BYTES, _FLAGS, _BYTES])
         compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.experimental.vector.compress.v64i8")
         written = builder.call(compress, [image, kept, ir.Constant(_BYTES, ir.Undefined)])
@@ -144,7 +166,8 @@ def _clean64(typingctx: Any, source: Any, at: Any, out: Any, to: Any, lower: Any
         return context.make_tuple(builder, signature.return_type, bits)
 
     kind = types.UniTuple(types.uint64, 2)
-    return kind(source, types.int64, out, types.int64, types.uint8, types.uint8, types.uint8), codegen
+    numbers = (*[types.uint8] * 4, *[types.uint64] * 2)
+    return kind(source, types.int64, out, types.int64, *numbers), codegen
 
 
 @intrinsic
@@ -167,12 +190,22 @@ def _equal64(typingctx: Any, one: Any, at: Any, other: Any, place: Any) -> Any:
 
 
 @intrinsic
-def _equal_byte64(typingctx: Any, source: Any, at: Any, byte: Any) -> Any:
+def _equal_byte64(typingctx: Any, source: Any, at: Any, byte: Any, fold: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load(context, builder, signature.args[0], args[0], args[1])
-        return builder.bitcast(builder.icmp_unsigned("==", vector, _splat(builder, args[2])), _WORD)
+        folded = builder.or_(vector, _splat(builder, args[3]))
+        return builder.bitcast(builder.icmp_unsigned("==", folded, _splat(builder, args[2])), _WORD)
 
-    return types.uint64(source, types.int64, types.uint8), codegen
+    return types.uint64(source, types.int64, types.uint8, types.uint8), codegen
+
+
+@intrinsic
+def _words64(typingctx: Any, source: Any, at: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = _load(context, builder, signature.args[0], args[0], args[1])
+        return builder.bitcast(_in_ranges(builder, vector, _WORD_BYTES), _WORD)
+
+    return types.uint64(source, types.int64), codegen
 
 
 @intrinsic
@@ -210,10 +243,25 @@ def _lowest_bit(typingctx: Any, bits: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
+@intrinsic
+def _highest_bit(typingctx: Any, bits: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.sub(ir.Constant(_WORD, 63), builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1)))
+
+    return types.int64(types.uint64), codegen
+
+
 @overload(clean64)
-def _clean64_compiled(source: Any, at: Any, out: Any, to: Any, lower: Any, deleted: Any, blanked: Any) -> Any:
-    def compiled(source: Any, at: Any, out: Any, to: Any, lower: Any, deleted: Any, blanked: Any) -> Any:
-        return _clean64(source, np.int64(at), out, np.int64(to), np.uint8(lower), np.uint8(deleted), np.uint8(blanked))
+def _clean64_compiled(
+    source: Any, at: Any, out: Any, to: Any, lower: Any, deleted: Any, blanked: Any, narrow: Any, gone: Any, spaced: Any
+) -> Any:
+    def compiled(
+        source: Any, at: Any, out: Any, to: Any, lower: Any, deleted: Any, blanked: Any, narrow: Any, gone: Any, spaced: Any
+    ) -> Any:
+        return _clean64(
+            source, np.int64(at), out, np.int64(to), np.uint8(lower), np.uint8(deleted), np.uint8(blanked), np.uint8(narrow),
+            np.uint64(gone), np.uint64(spaced),
+        )  # fmt: skip
 
     return compiled
 
@@ -235,9 +283,17 @@ def _equal64_compiled(one: Any, at: Any, other: Any, place: Any) -> Any:
 
 
 @overload(equal_byte64)
-def _equal_byte64_compiled(source: Any, at: Any, byte: Any) -> Any:
-    def compiled(source: Any, at: Any, byte: Any) -> Any:
-        return _equal_byte64(source, np.int64(at), np.uint8(byte))
+def _equal_byte64_compiled(source: Any, at: Any, byte: Any, fold: Any) -> Any:
+    def compiled(source: Any, at: Any, byte: Any, fold: Any) -> Any:
+        return _equal_byte64(source, np.int64(at), np.uint8(byte), np.uint8(fold))
+
+    return compiled
+
+
+@overload(words64)
+def _words64_compiled(source: Any, at: Any) -> Any:
+    def compiled(source: Any, at: Any) -> Any:
+        return _words64(source, np.int64(at))
 
     return compiled
 
@@ -262,6 +318,14 @@ def _count_bits_compiled(bits: Any) -> Any:
 def _lowest_bit_compiled(bits: Any) -> Any:
     def compiled(bits: Any) -> Any:
         return _lowest_bit(np.uint64(bits))
+
+    return compiled
+
+
+@overload(highest_bit)
+def _highest_bit_compiled(bits: Any) -> Any:
+    def compiled(bits: Any) -> Any:
+        return _highest_bit(np.uint64(bits))
 
     return compiled
 

@@ -42,7 +42,7 @@ class NormalForm(NamedTuple):
     edge_articles
         uint64[k]: the same, for words that touch a character that is kept but is no word character.
     options
-        int64[9]: `layout.OPTION_*`.
+        int64[10]: `layout.OPTION_*`.
     longer
         uint32[m * 4]: for code points with an image of several: how many, then their entries.
     """
@@ -119,8 +119,10 @@ def _build(
     options[layout.OPTION_RUN_TO_SPACE] = articles_to_space
     options[layout.OPTION_EDGES] = bool(article_keys.size) and drop_words
     options[layout.OPTION_FIRST] = articles_first
-    bytes_ = _byte_table(table, careful=bool(options[layout.OPTION_RUNS]), edges=bool(options[layout.OPTION_EDGES]))
-    _settle_wide_path(options, bytes_)
+    runs, edges = bool(options[layout.OPTION_RUNS]), bool(options[layout.OPTION_EDGES])
+    bytes_ = _byte_table(table, careful=runs, edges=edges)
+    if articles_first or not runs:
+        _settle_wide_path(options, _byte_table(table, careful=False, edges=edges))
     blocks, entries = _two_levels(table)
     return NormalForm(
         bytes_,
@@ -185,7 +187,7 @@ def _byte_table(table: Entries, *, careful: bool, edges: bool) -> npt.NDArray[np
         entry = int(table[byte])
         kind = entry & layout.KIND
         image = 0x20 if kind == layout.SPACE else entry & 0x7F
-        special = careful or bool(entry & layout.ALONE) or kind in (layout.LONGER, layout.SIGMA)
+        special = careful or (bool(entry & layout.ALONE) and kind == layout.KEEP) or kind in (layout.LONGER, layout.SIGMA)
         if edges and kind == layout.KEEP and not entry & layout.WORD:
             special = True
         out[byte] = image | (0 if kind == layout.DELETE else layout.BYTE_WRITTEN) | (layout.BYTE_CAREFUL if special else 0)
@@ -196,21 +198,20 @@ def _settle_wide_path(options: npt.NDArray[np.int64], bytes_: npt.NDArray[np.uin
     """Let 64 bytes be cleaned at once where that writes just what the byte table says for printable ASCII and white space."""
     source = np.array([*range(0x20, 0x7F), *range(0x09, 0x0E), *range(0x1C, 0x20)], dtype=np.uint8)
     source = np.pad(source, (0, 192 - source.size), constant_values=0x20)
-    for lower in (0, 32):
-        for deleted, blanked in ((0, 0), (255, 0), (0, 255)):
-            same = True
-            for at in range(0, 192, 64):
-                out = np.zeros(64, dtype=np.uint8)
-                _, kept = wide.clean64(source, at, out, 0, lower, deleted, blanked)
-                entries = bytes_[source[at : at + 64]]
-                written = (entries & layout.BYTE_WRITTEN) != 0
-                same &= not (entries & layout.BYTE_CAREFUL).any() and int(kept) == sum(
-                    1 << int(k) for k in np.flatnonzero(written)
-                )
-                same &= bool(np.array_equal(out[: written.sum()], (entries & 0xFF).astype(np.uint8)[written]))
-            if same:
-                options[layout.OPTION_WIDE : layout.OPTIONS] = (1, lower, deleted, blanked)
-                return
+    kinds = ((0, 0, 0), (255, 0, 0), (0, 255, 0), (255, 0, 255), (0, 255, 255))
+    for settings in ((lower, *kind) for lower in (0, 32) for kind in kinds):
+        same = True
+        for at in range(0, 192, 64):
+            out = np.zeros(64, dtype=np.uint8)
+            _, kept = wide.clean64(source, at, out, 0, *settings, 0, 0)
+            entries = bytes_[source[at : at + 64]]
+            written = (entries & layout.BYTE_WRITTEN) != 0
+            same &= not (entries & layout.BYTE_CAREFUL).any() and int(kept) == sum(1 << int(k) for k in np.flatnonzero(written))
+            same &= bool(np.array_equal(out[: written.sum()], (entries & 0xFF).astype(np.uint8)[written]))
+        if same:
+            how = layout.WIDE_TEXTS if options[layout.OPTION_RUNS] else layout.WIDE_STRETCHES
+            options[layout.OPTION_WIDE : layout.OPTIONS] = (how, *settings)
+            return
 
 
 def _article_table(words: tuple[str, ...]) -> npt.NDArray[np.uint64]:
