@@ -1,7 +1,6 @@
-"""Word overlap: how many words a prediction shares with each reference, counted as multisets.
+"""Word overlap of any sizes: how many words a prediction shares with each reference, counted as multisets.
 
-Up to 32 reference words in all are compared with each word of the prediction at once, sixteen bits of a mask for eight of them. More
-words stand in an open-addressed table of four numbers a slot: the key's two, a count, and who last looked. Up to eight references
+Words stand in an open-addressed table of four numbers a slot: the key's two, a count, and who last looked. Up to eight references
 of up to 255 words in all share one table, which counts each word in every reference at once, a byte for each; a prediction then
 looks each of its words up once. Longer lists use a table of the prediction's words. Both are linear in the words, and equal
 keys of long words are confirmed by their bytes.
@@ -15,16 +14,12 @@ import numpy as np
 
 from fastscore.kernels.cut import LONG_WORD, same_key
 from fastscore.kernels.jit import inlined, inner
-from fastscore.kernels.wide import equal_keys8, lowest_bits
 
 __all__ = [
-    "FEW_WORDS",
-    "bounds_of_few",
     "build_lanes",
     "clear_slots",
     "count_lanes",
     "count_one_by_one",
-    "share_few",
     "table_mask",
 ]
 
@@ -37,42 +32,6 @@ _NOBODY = np.uint64(0xFFFFFFFFFFFFFFFF)
 # A slot's fourth number: whose turn it was, and in the low bits how often its word came up in that turn.
 _TURN = np.uint64(9)
 _TIMES = np.uint64(511)
-
-#: A list of so many words has room in one mask: two bits a word, the second of them spare.
-FEW_WORDS = 32
-
-
-@inlined
-def bounds_of_few(firsts: Any, low: int, high: int) -> Any:
-    """For the words of texts `low` to `high`, at most `FEW_WORDS`: a bit where each text starts, and the spare bit where it ends."""
-    starts, ends = _ZERO, _ZERO
-    base = firsts[low]
-    for text in range(low, high):
-        if firsts[text + 1] > firsts[text]:
-            starts |= _ONE << np.uint64(2 * (firsts[text] - base))
-            ends |= _ONE << np.uint64(2 * (firsts[text + 1] - base) - 1)
-    return starts, ends
-
-
-@inlined
-def share_few(keys: Any, first: int, last: int, base: int, count: int, starts: Any, ends: Any) -> Any:
-    """The reference words, of `count` from `base` on, that words `first` to `last` of a prediction share, as bits.
-
-    Each word of the prediction takes the first equal word of every reference that none took before: a subtraction at each
-    reference's start, which the spare bit at its end keeps from the next, leaves the lowest bit of each. Also says whether
-    a word of the prediction is a long one, whose key does not tell.
-    """
-    inside = lowest_bits(2 * count)
-    used, highs = _ZERO, _ZERO
-    for word in range(first, last):
-        low, high = keys[2 * word], keys[2 * word + 1]
-        highs |= high
-        found = _ZERO
-        for group in range(0, count, 8):
-            found |= equal_keys8(keys, 2 * (base + group), low, high) << np.uint64(2 * group)
-        free = found & inside & ~used
-        used |= free & ~((free | ends) - starts)
-    return used, highs & LONG_WORD != _ZERO
 
 
 @inlined

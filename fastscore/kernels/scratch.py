@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastscore.kernels.compare import F1_TABLE_SIDE
+from fastscore.kernels.few import FEW_WORDS, LIST_NUMBERS
 from fastscore.kernels.layout import REPEAT_SLOT_BITS
-from fastscore.kernels.overlap import FEW_WORDS
 
 __all__ = ["WordScratch", "word_scratch"]
 
@@ -63,6 +63,7 @@ class WordScratch:
             np.empty(references + 1, dtype=np.float64),
             np.empty(references + 1, dtype=np.int64),
             _f1_table(),
+            np.empty(LIST_NUMBERS, dtype=np.uint64),
             np.empty(clean, dtype=np.uint8),
             np.empty(clean, dtype=np.int64),
         )

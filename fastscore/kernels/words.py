@@ -12,8 +12,9 @@ import numpy as np
 
 from fastscore.kernels.bits import load64
 from fastscore.kernels.clean import clean_text
-from fastscore.kernels.compare import combine, score_pair
+from fastscore.kernels.compare import F1_TABLE_SIDE, combine, score_pair
 from fastscore.kernels.cut import cut_texts, join_texts
+from fastscore.kernels.few import FEW_WORDS, describe_list, score_few, share_few, shared_by_mask
 from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.layout import (
     LANE_WORDS,
@@ -33,18 +34,9 @@ from fastscore.kernels.layout import (
     STATUS_NO_REFERENCES,
     STATUS_OK,
 )
-from fastscore.kernels.overlap import (
-    FEW_WORDS,
-    bounds_of_few,
-    build_lanes,
-    clear_slots,
-    count_lanes,
-    count_one_by_one,
-    share_few,
-    table_mask,
-)
+from fastscore.kernels.overlap import build_lanes, clear_slots, count_lanes, count_one_by_one, table_mask
 from fastscore.kernels.search import find_bytes
-from fastscore.kernels.wide import ALL_BITS, count_bits, lowest_bits, same_bytes
+from fastscore.kernels.wide import ALL_BITS, same_bytes
 
 __all__ = ["score_rows"]
 
@@ -127,6 +119,7 @@ def _plan_block(
     ``repeats[i]`` is an earlier row of the block with the same list and the same prediction, -1 where there is none. `budget` has the
     most bytes, texts, references of a row and bytes of a prediction; -1 texts where the first row alone is beyond it.
     """
+    size_limit, text_limit, list_limit, prediction_limit = budget[0], budget[1], budget[2], budget[3]
     size, texts, repeated_rows = 0, 0, 0
     row, run = low, low
     for k in range(recent.size):
@@ -142,8 +135,8 @@ def _plan_block(
         if not repeated:
             fresh = last - first
             more += _bytes_of(r_starts, r_ends, first, last, packed)
-        full = size + more > budget[0] or row - low + texts + 1 + fresh > budget[1]
-        if full or last - first > budget[2] or p_ends[row] - p_starts[row] > budget[3]:
+        full = size + more > size_limit or row - low + texts + 1 + fresh > text_limit
+        if full or last - first > list_limit or p_ends[row] - p_starts[row] > prediction_limit:
             if row == low:
                 return row, -1, 0
             break
@@ -205,15 +198,15 @@ def _score_block(
     given: Any, given_firsts: Any, rules: Any, low: int, stop: int, list_texts: Any, repeats: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, firsts: Any, slots: Any, slot_used: Any,
-    shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any, joined: Any, joins: Any, fail: Any,
+    shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any, numbers: Any, joined: Any, joins: Any, fail: Any,
 ) -> None:  # fmt: skip
     """Compare each row of a prepared block with its references, combine, and fill the row's scores."""
     empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
     non_empty, whole, kind, chosen = rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER], rules[RULE_MATCH], r_kept.size > 0
     plain = kind in (MATCH_WORDS, MATCH_VERBATIM) and not (non_empty or whole or chosen)
     one_match_decides = plain and not leave_one_out and not yes_no
-    mask, built, built_size, listed, listed_size = 0, -1, 0, -1, 0
-    starts, ends = np.uint64(0), np.uint64(0)
+    quick = plain and not yes_no and not rules[RULE_FIRST]
+    mask, built, built_size, listed, listed_size, short = 0, -1, 0, -1, 0, False
     for row in range(low, stop):
         if status[row] != STATUS_OK:
             continue
@@ -229,29 +222,29 @@ def _score_block(
         p = row - low
         text = list_texts[p] + (stop - low)
         words = firsts[text + n] - firsts[text]
-        few, taken, long_words = words <= FEW_WORDS, np.uint64(0), False
+        p_first = firsts[p]
+        p_count = firsts[p + 1] - p_first
+        few = words <= FEW_WORDS
         if few:
             if listed != text or n != listed_size:
-                starts, ends = bounds_of_few(firsts, text, text + n)
+                short = describe_list(firsts, text, text + n, numbers)
                 listed, listed_size = text, n
-            taken, long_words = share_few(keys, firsts[p], firsts[p + 1], firsts[text], words, starts, ends)
-        if few and not long_words:
-            if taken == np.uint64(0) and plain and firsts[p + 1] > firsts[p]:
-                exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = 0.0, 0.0, 0.0, 0.0, 0
+            taken = share_few(clean, keys, p_first, p_first + p_count, firsts[text], words, numbers)
+            if quick and short and 0 < p_count < F1_TABLE_SIDE:
+                exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = score_few(
+                    taken, numbers, n, p_first, p_count, firsts, text, clean, keys, f1s, f1_table, leave_one_out,
+                    kind == MATCH_VERBATIM, p_data, p_starts[row], p_ends[row], r_data, r_starts, r_ends, l_starts[row],
+                )  # fmt: skip
                 continue
-            at = 0
-            for k in range(n):
-                until = 2 * (firsts[text + k + 1] - firsts[text])
-                shared[k] = count_bits(taken & lowest_bits(until) & ~lowest_bits(at))
-                at = until
+            shared_by_mask(taken, firsts, text, n, shared)
         elif n <= LANES and _in_lanes(firsts, text, n, words):
             if built != text or n != built_size:
                 mask = table_mask(words)
                 clear_slots(slots, mask)
                 build_lanes(clean, keys, firsts, text, text + n, slots, mask)
                 built, built_size = text, n
-            packed = count_lanes(clean, keys, firsts[p], firsts[p + 1], row, slots, mask)
-            if packed == 0 and plain and firsts[p + 1] > firsts[p]:
+            packed = count_lanes(clean, keys, p_first, p_first + p_count, row, slots, mask)
+            if packed == 0 and plain and p_count > 0:
                 exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = 0.0, 0.0, 0.0, 0.0, 0
                 continue
             for k in range(n):
@@ -259,8 +252,6 @@ def _score_block(
         else:
             built = -1
             count_one_by_one(clean, keys, firsts, p, text, n, shared, slots, slot_used)
-        p_first = firsts[p]
-        p_count = firsts[p + 1] - p_first
         used = 0
         match_wanted = True
         for k in range(n):
@@ -309,7 +300,7 @@ def _score_block(
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
     "uint8[::1], uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
     "int64[::1], int64[::1], "
-    "uint64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1], uint8[::1], int64[::1])"
+    "uint64[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1], float64[::1], uint64[::1], uint8[::1], int64[::1])"
 )
 def score_rows(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, r_kept: Any, l_starts: Any, l_ends: Any,
@@ -318,7 +309,7 @@ def score_rows(
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, firsts: Any, masks: Any, ranks: Any, counts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any, repeats: Any, recent: Any,
-    slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any, joined: Any, fail: Any,
+    slots: Any, slot_used: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any, numbers: Any, joined: Any, fail: Any,
 ) -> int:  # fmt: skip
     """Score rows `low` to `high`; -1, or the row whose text is not valid UTF-8, or -2 less the row that needs more scratch."""
     row, block, look = low, 0, rules[RULE_DISTINCT] == 0
@@ -354,7 +345,7 @@ def score_rows(
             p_data, p_starts, p_ends, p_whole, r_data, r_starts, r_ends, r_whole, r_kept, l_starts, l_ends,
             given, given_firsts, rules, row, stop, list_texts, repeats,
             status, exact_match, f1, precision, recall, best_reference,
-            clean, keys, firsts, slots, slot_used, shared, matches, f1s, places, f1_table, joined, counts, fail,
+            clean, keys, firsts, slots, slot_used, shared, matches, f1s, places, f1_table, numbers, joined, counts, fail,
         )  # fmt: skip
         row = stop
     return -1
