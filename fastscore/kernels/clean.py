@@ -14,7 +14,6 @@ from fastscore.kernels.bits import HIGH_BITS, load64, store64
 from fastscore.kernels.jit import inlined, inner
 from fastscore.kernels.layout import (
     ALONE,
-    BYTE_CAREFUL,
     DELETE,
     IMAGE,
     KEEP,
@@ -33,6 +32,11 @@ from fastscore.kernels.layout import (
     SIGMA,
     SIGMA_MASK,
     SIGMA_SHIFT,
+    SIMPLE_ALONE,
+    SIMPLE_LENGTH,
+    SIMPLE_SIZE,
+    SIMPLE_THREE,
+    SIMPLE_TWO,
     SPACE,
     UNSEEN,
     WIDE_STRETCHES,
@@ -46,6 +50,7 @@ from fastscore.kernels.wide import (
     count_bits,
     equal_byte64,
     highest_bit,
+    leads64,
     lowest_bit,
     lowest_bits,
     words64,
@@ -56,12 +61,14 @@ __all__ = ["clean_text", "sigma_is_final"]
 _SEGMENT, _RUN, _RUN_WHOLE, _ALEF = 0, 1, 2, 3
 _BLANK = 0x20
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+#: By a code point's length in bytes: how far the number made of its bytes is from its place in the table of simple ones.
+_PLACES = np.array([0, 0, 0x3000 - SIMPLE_TWO, 0xE0000 - SIMPLE_THREE])
 
 
 @inlined
 def clean_text(
     data: Any, start: int, end: int, out: Any, at: int, state: Any,
-    table: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
+    simple: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
 ) -> int:  # fmt: skip
     """Write the clean form of ``data[start:end]`` to ``out[at:]`` and a blank behind it; the position of that blank.
 
@@ -78,36 +85,33 @@ def clean_text(
     state[_ALEF] = -1
     i = start
     to = at
-    while wide and i < end and i + 64 <= data.size:
-        limit = min(end - i, 64)
-        bits = lowest_bits(limit)
-        other, kept = clean64(
-            data,
-            i,
-            out,
-            to,
-            options[OPTION_LOWER],
-            options[OPTION_DELETED],
-            options[OPTION_BLANKED],
-            options[OPTION_NARROW],
-            0,
-            0,
-        )
-        other &= bits
-        if other == 0:
-            to += count_bits(kept & bits)
-            i += limit
-            continue
-        before = lowest_bit(other)
-        to += count_bits(kept & lowest_bits(before))
+    while i < end:
+        stretch = wide and i + 64 <= data.size
+        if stretch and data[i] < 0x80:
+            limit = min(end - i, 64)
+            bits = lowest_bits(limit)
+            other, kept = clean64(
+                data,
+                i,
+                out,
+                to,
+                options[OPTION_LOWER],
+                options[OPTION_DELETED],
+                options[OPTION_BLANKED],
+                options[OPTION_NARROW],
+                0,
+                0,
+            )
+            other &= bits
+            if other == 0:
+                to += count_bits(kept & bits)
+                i += limit
+                continue
+            before = lowest_bit(other)
+            to += count_bits(kept & lowest_bits(before))
+            i += before
         i, to = _clean_carefully(
-            data, start, i + before, end, out, to, state, True, table, blocks, entries, edge_articles, options, longer
-        )
-        if i < 0:
-            return -1
-    if i < end or not wide:
-        i, to = _clean_carefully(
-            data, start, i, end, out, to, state, False, table, blocks, entries, edge_articles, options, longer
+            data, start, i, end, out, to, state, stretch, simple, blocks, entries, edge_articles, options, longer
         )
         if i < 0:
             return -1
@@ -160,51 +164,81 @@ def _clean_articles_first(data: Any, start: int, end: int, out: Any, to: int, ar
     return to
 
 
-@inner
+@inlined
 def _clean_carefully(
     data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, until_ascii: bool,
-    table: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
+    simple: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
 ) -> Any:  # fmt: skip
     """Clean code point by code point, to the end or until printable ASCII comes again; the positions reached, -1 where not valid."""
-    form = (table, blocks, entries, longer, edge_articles, options)
-    plain, wanted = IMAGE | KIND | ALONE, 0
-    if options[OPTION_EDGES]:
-        plain, wanted = plain | WORD, WORD
-    if options[OPTION_RUNS] or options[OPTION_ARABIC]:
-        wanted = -1
+    form = (simple, blocks, entries, longer, edge_articles, options)
     first = i
     while i < end:
-        entry = int(table[data[i]])
-        if entry & BYTE_CAREFUL:
-            length, to = _put_point(data, start, i, end, out, to, state, form, plain, wanted)
-            if length == 0:
-                return -1, to
-            i += length
-        elif until_ascii and i > first and (i + 8 > data.size or load64(data, i) & HIGH_BITS == _ZERO):
-            break
-        else:
-            out[to] = entry & 0xFF
-            to += entry >> 8 & 1
-            i += 1
+        if simple.size and i + 72 <= data.size:
+            i, to, ascii_again = _clean_simple(data, i, end, out, to, simple, first if until_ascii else end)
+            if ascii_again or i == end:
+                break
+        length, to = _put_point(data, start, i, end, out, to, state, form)
+        if length == 0:
+            return -1, to
+        i += length
     if options[OPTION_RUNS]:
         to = _end_run(out, to, state, form)
     return i, to
 
 
 @inlined
-def _put_point(data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, form: Any, plain: int, wanted: int) -> Any:
-    """Write what the code point at `i` becomes; its length in the input (0: not valid) and the position after.
+def _clean_simple(data: Any, i: int, end: int, out: Any, to: int, simple: Any, first: int) -> Any:
+    """Clean the simple code points of up to three bytes that the next 64 bytes begin with; the positions reached.
 
-    A code point whose entry has just the `wanted` ones of the bits `plain` is written as it is.
+    Where each code point starts is read from all 64 bytes at once, so that none waits for the one before. Stops and says so
+    where, after the code point at `first`, eight bytes of ASCII come.
     """
+    limit = min(end - i, 64)
+    leads = leads64(data, i) & lowest_bits(limit)
+    if limit < 64:
+        leads |= _ONE << np.uint64(limit)
+    at, base = 0, i
+    if leads & _ONE == _ZERO:
+        return i, to, False
+    leads &= leads - _ONE
+    while leads != _ZERO:
+        word = load64(data, i)
+        if i > first and word & HIGH_BITS == _ZERO:
+            return i, to, True
+        after = lowest_bit(leads)
+        leads &= leads - _ONE
+        length = after - at
+        if length > 3:
+            break
+        bits = np.int64((word & np.uint64(0xFF)) << np.uint64(12) | (word >> np.uint64(2)) & np.uint64(0xFC0))
+        place = ((bits | np.int64((word >> np.uint64(16)) & np.uint64(0x3F))) >> (18 - 6 * length)) - _PLACES[length]
+        if np.uint64(place) >= np.uint64(SIMPLE_SIZE):
+            break
+        image = np.int64(simple[place])
+        if image == 0:
+            break
+        if image & SIMPLE_ALONE:
+            if to > 0 and out[to - 1] != _BLANK:
+                out[to] = _BLANK
+                to += 1
+            store64(out, to, np.uint64(image & 0xFFFFFF) | np.uint64(_BLANK) << np.uint64(8 * length))
+            to += length + 1
+        else:
+            store64(out, to, np.uint64(image))
+            to += int(image >> SIMPLE_LENGTH & 3)
+        at = after
+        i = base + at
+    return i, to, False
+
+
+@inlined
+def _put_point(data: Any, start: int, i: int, end: int, out: Any, to: int, state: Any, form: Any) -> Any:
+    """Write what the code point at `i` becomes; its length in the input (0: not valid) and the position after."""
     blocks, entries, longer = form[1], form[2], form[3]
     point, length = decode(data, i, end)
     if length == 0:
         return 0, to
     entry = int(entries[int(blocks[point >> 8]) * 256 + (point & 255)])
-    if entry & plain == wanted and i + 8 <= data.size:
-        store64(out, to, load64(data, i))
-        return length, to + length
     kind = entry & KIND
     if kind == LONGER:
         first = (entry & IMAGE) * 4

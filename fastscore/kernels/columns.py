@@ -10,6 +10,7 @@ from fastscore.kernels.jit import kernel
 from fastscore.kernels.layout import IMAGE, KIND, LONGER, SIGMA
 from fastscore.kernels.spaces import strip
 from fastscore.kernels.utf8 import decode, encode
+from fastscore.kernels.wide import equal_byte64, lowest_bit, lowest_bits
 
 __all__ = ["equal_to", "first_lines", "lower_rows", "normalize_rows"]
 
@@ -18,18 +19,18 @@ _INTS = "Array(int64, 1, 'C', readonly=True)"
 
 
 @kernel(
-    f"int64({_BYTES}, {_INTS}, {_INTS}, uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], "
+    f"int64({_BYTES}, {_INTS}, {_INTS}, uint32[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], "
     "uint8[::1], uint64[::1], int64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])"
 )
 def normalize_rows(
     data: Any, starts: Any, ends: Any,
-    bytes_: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any,
+    simple: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any,
     clean: Any, keys: Any, firsts: Any, bounds: Any, masks: Any, ranks: Any, counts: Any, state: Any, out: Any, offsets: Any,
 ) -> int:  # fmt: skip
     """Write each text's words, joined by one blank, to `out`; -1, or the row whose text is not valid UTF-8."""
     to: Any = 0
     for row in range(starts.size):
-        end = clean_text(data, starts[row], ends[row], clean, 0, state, bytes_, blocks, entries, edge_articles, options, longer)
+        end = clean_text(data, starts[row], ends[row], clean, 0, state, simple, blocks, entries, edge_articles, options, longer)
         if end < 0:
             return row
         bounds[1] = end
@@ -39,15 +40,22 @@ def normalize_rows(
     return -1
 
 
-@kernel(f"void({_BYTES}, int64[::1], int64[::1])")
-def first_lines(data: Any, starts: Any, ends: Any) -> None:
-    r"""Narrow each text to its first line as ``text.strip().split("\n")[0]`` does: stripped as a whole, then cut."""
+@kernel(f"void({_BYTES}, {_INTS}, {_INTS}, int64[::1], int64[::1])")
+def first_lines(data: Any, starts: Any, ends: Any, firsts: Any, lasts: Any) -> None:
+    r"""The first line of each text as ``text.strip().split("\n")[0]`` has it: stripped as a whole, then cut."""
     for row in range(starts.size):
-        at, end = strip(data, starts[row], ends[row])
-        starts[row] = at
+        at, end = starts[row], ends[row]
+        if at < end and not (0x20 < data[at] < 0x80 and 0x20 < data[end - 1] < 0x80):
+            at, end = strip(data, at, end)
+        firsts[row] = at
+        while at < end and at + 64 <= data.size:
+            lines = equal_byte64(data, at, 0x0A, 0) & lowest_bits(min(64, end - at))
+            if lines != 0:
+                end = at + lowest_bit(lines)
+            at += 64
         while at < end and data[at] != 0x0A:
             at += 1
-        ends[row] = at
+        lasts[row] = min(at, end)
 
 
 @kernel(f"void({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, uint8[::1])")

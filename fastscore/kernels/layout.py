@@ -16,9 +16,14 @@ UNSEEN = 1 << 26
 SIGMA_SHIFT = 27
 SIGMA_MASK = 3 << SIGMA_SHIFT
 
-# An ASCII byte's entry (uint16): its image, then whether it is written and whether its block needs the careful path.
-BYTE_WRITTEN = 1 << 8
-BYTE_CAREFUL = 1 << 9
+# What becomes of a simple code point (uint32): up to three bytes, how many, and whether it stands alone; 0 where it is not simple.
+# The table has the code points of one byte first, from `SIMPLE_TWO` on those of two, from `SIMPLE_THREE` on those of three.
+SIMPLE = 1 << 31
+SIMPLE_ALONE = 1 << 30
+SIMPLE_LENGTH = 24
+SIMPLE_TWO = 256
+SIMPLE_THREE = SIMPLE_TWO + 0x800
+SIMPLE_SIZE = SIMPLE_THREE + 0x10000
 
 # Options of a normal form (int64 array).
 OPTION_ARABIC = 0

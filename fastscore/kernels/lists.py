@@ -1,4 +1,4 @@
-"""Which texts of a list are kept: the first of equal ones, or by QuAC's vote."""
+"""Lists of texts: whether two are the same, and which texts of one are kept, the first of equal ones or by QuAC's vote."""
 
 from __future__ import annotations
 
@@ -10,12 +10,42 @@ from fastscore.kernels.bits import HIGH_BITS, load64, mix64
 from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.wide import same_bytes
 
-__all__ = ["first_of_equals", "first_of_equals_ascii", "vote"]
+__all__ = ["first_of_equals", "first_of_equals_ascii", "same_list", "vote"]
 
 _BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _INTS = "Array(int64, 1, 'C', readonly=True)"
 #: Longer lists are not compared pair by pair.
 _FEW = 32
+
+
+@inlined
+def same_list(data: Any, starts: Any, ends: Any, low: int, count: int, other: int, other_count: int, packed: bool) -> bool:
+    """Whether two lists hold the same texts in the same order."""
+    if count != other_count:
+        return False
+    if low == other or count == 0:
+        return True
+    if packed:
+        shift = starts[low] - starts[other]
+        moved = 0
+        for k in range(count):
+            moved |= ends[low + k] - ends[other + k] - shift
+        if moved != 0:
+            return False
+        return same_bytes(data, starts[low], ends[low + count - 1], data, starts[other], ends[other + count - 1])
+    unlike, gaps = 0, 0
+    for k in range(count):
+        unlike |= (ends[low + k] - starts[low + k]) ^ (ends[other + k] - starts[other + k])
+        if k + 1 < count:
+            gaps |= (ends[low + k] ^ starts[low + k + 1]) | (ends[other + k] ^ starts[other + k + 1])
+    if unlike != 0:
+        return False
+    if gaps == 0:
+        return same_bytes(data, starts[low], ends[low + count - 1], data, starts[other], ends[other + count - 1])
+    for k in range(count):
+        if not same_bytes(data, starts[low + k], ends[low + k], data, starts[other + k], ends[other + k]):
+            return False
+    return True
 
 
 @inner
@@ -44,15 +74,25 @@ def _same_but_for_case(data: Any, one: int, other: int, size: int) -> bool:
     return True
 
 
-@kernel(f"int64({_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, uint8[::1], uint8[::1])")
-def first_of_equals_ascii(data: Any, starts: Any, ends: Any, l_starts: Any, l_ends: Any, kept: Any, open_rows: Any) -> int:
+@kernel(f"int64({_BYTES}, {_INTS}, {_INTS}, {_INTS}, {_INTS}, boolean, uint8[::1], uint8[::1])")
+def first_of_equals_ascii(
+    data: Any, starts: Any, ends: Any, l_starts: Any, l_ends: Any, packed: bool, kept: Any, open_rows: Any
+) -> int:
     """Keep each list's texts that differ, but for the case of ASCII letters, from all before them in the list.
 
-    Lists that hold other characters or very many texts are left open; returns how many.
+    Lists that hold other characters or very many texts are left open; returns how many. `packed` is as for `same_list`.
     """
     left = 0
     for row in range(l_starts.size):
         low, high = l_starts[row], l_ends[row]
+        if row > 0:
+            before = l_starts[row - 1]
+            if same_list(data, starts, ends, low, high - low, before, l_ends[row - 1] - before, packed):
+                open_rows[row] = open_rows[row - 1]
+                left += open_rows[row]
+                for k in range(high - low):
+                    kept[low + k] = kept[before + k]
+                continue
         plain = high - low <= _FEW
         text = low
         while plain and text < high:

@@ -25,6 +25,7 @@ __all__ = [
     "equal_byte64",
     "equal_keys8",
     "highest_bit",
+    "leads64",
     "lowest_bit",
     "lowest_bits",
     "same_bytes",
@@ -79,6 +80,11 @@ def equal64(one: Any, at: int, other: Any, place: int) -> Any:
 def equal_byte64(source: Any, at: int, byte: Any, fold: int) -> Any:
     """Which of the 64 bytes from `at` on are `byte`, as bits; with a `fold` of 32 capital ASCII letters count as small ones."""
     return np.uint64(sum(1 << k for k in range(64) if int(source[at + k]) | fold == byte))
+
+
+def leads64(source: Any, at: int) -> Any:
+    """Which of the 64 bytes from `at` on start a code point in UTF-8, or are no part of one, as bits."""
+    return np.uint64(sum(1 << k for k in range(64) if int(source[at + k]) & 0xC0 != 0x80))
 
 
 def words64(source: Any, at: int) -> Any:
@@ -200,6 +206,15 @@ def _equal_byte64(typingctx: Any, source: Any, at: Any, byte: Any, fold: Any) ->
 
 
 @intrinsic
+def _leads64(typingctx: Any, source: Any, at: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = _load(context, builder, signature.args[0], args[0], args[1])
+        return builder.bitcast(builder.not_(_in_ranges(builder, vector, ((0x80, 0xBF),))), _WORD)
+
+    return types.uint64(source, types.int64), codegen
+
+
+@intrinsic
 def _words64(typingctx: Any, source: Any, at: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load(context, builder, signature.args[0], args[0], args[1])
@@ -286,6 +301,14 @@ def _equal64_compiled(one: Any, at: Any, other: Any, place: Any) -> Any:
 def _equal_byte64_compiled(source: Any, at: Any, byte: Any, fold: Any) -> Any:
     def compiled(source: Any, at: Any, byte: Any, fold: Any) -> Any:
         return _equal_byte64(source, np.int64(at), np.uint8(byte), np.uint8(fold))
+
+    return compiled
+
+
+@overload(leads64)
+def _leads64_compiled(source: Any, at: Any) -> Any:
+    def compiled(source: Any, at: Any) -> Any:
+        return _leads64(source, np.int64(at))
 
     return compiled
 

@@ -34,6 +34,7 @@ from fastscore.kernels.layout import (
     STATUS_NO_REFERENCES,
     STATUS_OK,
 )
+from fastscore.kernels.lists import same_list
 from fastscore.kernels.overlap import build_lanes, clear_slots, count_lanes, count_one_by_one, table_mask
 from fastscore.kernels.search import find_bytes
 from fastscore.kernels.wide import ALL_BITS, same_bytes
@@ -58,36 +59,6 @@ def _bytes_of(starts: Any, ends: Any, first: int, last: int, packed: bool) -> in
     for text in range(first, last):
         size += ends[text] - starts[text]
     return size
-
-
-@inlined
-def _same_list(data: Any, starts: Any, ends: Any, low: int, count: int, other: int, other_count: int, packed: bool) -> bool:
-    """Whether two lists hold the same texts in the same order."""
-    if count != other_count:
-        return False
-    if low == other or count == 0:
-        return True
-    if packed:
-        shift = starts[low] - starts[other]
-        moved = 0
-        for k in range(count):
-            moved |= ends[low + k] - ends[other + k] - shift
-        if moved != 0:
-            return False
-        return same_bytes(data, starts[low], ends[low + count - 1], data, starts[other], ends[other + count - 1])
-    unlike, gaps = 0, 0
-    for k in range(count):
-        unlike |= (ends[low + k] - starts[low + k]) ^ (ends[other + k] - starts[other + k])
-        if k + 1 < count:
-            gaps |= (ends[low + k] ^ starts[low + k + 1]) | (ends[other + k] ^ starts[other + k + 1])
-    if unlike != 0:
-        return False
-    if gaps == 0:
-        return same_bytes(data, starts[low], ends[low + count - 1], data, starts[other], ends[other + count - 1])
-    for k in range(count):
-        if not same_bytes(data, starts[low + k], ends[low + k], data, starts[other + k], ends[other + k]):
-            return False
-    return True
 
 
 @inlined
@@ -130,7 +101,7 @@ def _plan_block(
         repeated = False
         if row > low:
             before = l_starts[row - 1]
-            repeated = _same_list(r_data, r_starts, r_ends, first, last - first, before, l_ends[row - 1] - before, packed)
+            repeated = same_list(r_data, r_starts, r_ends, first, last - first, before, l_ends[row - 1] - before, packed)
         fresh = 0
         if not repeated:
             fresh = last - first
@@ -163,7 +134,7 @@ def _plan_block(
 @inner
 def _clean_texts(
     data: Any, starts: Any, ends: Any, chosen: Any, count: int, clean: Any, at: int, bounds: Any, text: int, state: Any,
-    table: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
+    simple: Any, blocks: Any, entries: Any, edge_articles: Any, options: Any, longer: Any,
 ) -> int:  # fmt: skip
     """Clean the chosen texts one behind the other as block texts from `text` on; the position after, or -1 - k for a bad one."""
     for k in range(count):
@@ -174,7 +145,7 @@ def _clean_texts(
             clean[at] = 0x20
         else:
             start, end = starts[source], ends[source]
-            at = clean_text(data, start, end, clean, at, state, table, blocks, entries, edge_articles, options, longer)
+            at = clean_text(data, start, end, clean, at, state, simple, blocks, entries, edge_articles, options, longer)
             if at < 0:
                 return -1 - k
         bounds[place + 1] = at
@@ -296,7 +267,7 @@ def _score_block(
 
 @kernel(
     f"int64({_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_BYTES}, {_INTS}, {_INTS}, {_BYTES}, {_INTS}, boolean, "
-    "uint16[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
+    "uint32[::1], uint16[::1], uint32[::1], uint64[::1], uint64[::1], int64[::1], uint32[::1], int64[::1], int64, int64, int64[::1], "
     "uint8[::1], float64[::1], float64[::1], float64[::1], float64[::1], int32[::1], "
     "uint8[::1], uint64[::1], int64[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
     "int64[::1], int64[::1], "
@@ -305,7 +276,7 @@ def _score_block(
 def score_rows(
     p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, r_kept: Any, l_starts: Any, l_ends: Any,
     given: Any, given_firsts: Any, packed: bool,
-    table: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
+    simple: Any, blocks: Any, entries: Any, articles: Any, edge_articles: Any, options: Any, longer: Any, rules: Any,
     low: int, high: int, budget: Any,
     status: Any, exact_match: Any, f1: Any, precision: Any, recall: Any, best_reference: Any,
     clean: Any, keys: Any, firsts: Any, masks: Any, ranks: Any, counts: Any, bounds: Any, list_texts: Any, p_chosen: Any, r_chosen: Any, state: Any, repeats: Any, recent: Any,
@@ -325,13 +296,13 @@ def score_rows(
         rows = stop - row
         at = _clean_texts(
             p_data, p_starts, p_ends, p_chosen, rows, clean, 0, bounds, 0, state,
-            table, blocks, entries, edge_articles, options, longer,
+            simple, blocks, entries, edge_articles, options, longer,
         )  # fmt: skip
         if at < 0:
             return row - at - 1
         at = _clean_texts(
             r_data, r_starts, r_ends, r_chosen, texts, clean, at, bounds, rows, state,
-            table, blocks, entries, edge_articles, options, longer,
+            simple, blocks, entries, edge_articles, options, longer,
         )  # fmt: skip
         if at < 0:
             bad = row

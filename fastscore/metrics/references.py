@@ -52,7 +52,7 @@ def _keep_first_of_equals(references: ListColumn, kept: Flags) -> None:
     """Flag the texts that differ from all before them in their list after `str.lower`; short ASCII lists in one pass."""
     texts, starts, ends = references.texts, references.starts, references.ends
     open_rows = np.zeros(starts.size, dtype=np.uint8)
-    if not first_of_equals_ascii(texts.data, texts.starts, texts.ends, starts, ends, kept, open_rows):
+    if not first_of_equals_ascii(texts.data, texts.starts, texts.ends, starts, ends, texts.packed(), kept, open_rows):
         return
     rows = np.flatnonzero(open_rows)
     chosen = _inside(starts[rows], ends[rows])

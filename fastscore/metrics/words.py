@@ -126,10 +126,11 @@ def narrowed(predictions: TextColumn, recipe: Recipe) -> TextColumn:
     """The part of each prediction that counts, by the recipe's answer step; a tag that is not there makes a null."""
     if recipe.answer == "whole":
         return predictions
-    starts, ends = predictions.starts.copy(), predictions.ends.copy()
     if recipe.answer == "first-line":
-        first_lines(predictions.data, starts, ends)
+        starts, ends = np.empty_like(predictions.starts), np.empty_like(predictions.ends)
+        first_lines(predictions.data, predictions.starts, predictions.ends, starts, ends)
         return predictions._replace(starts=starts, ends=ends)
+    starts, ends = predictions.starts.copy(), predictions.ends.copy()
     failed = np.zeros(starts.size, dtype=np.uint8)
     narrow_to_last_tag(predictions.data, starts, ends, _OPENING, _CLOSING, failed, 0, starts.size)
     valid = failed == 0 if predictions.valid is None else predictions.valid & (failed == 0)

@@ -1,4 +1,4 @@
-"""The tables that the normalisation kernels read, made for a recipe: what each code point becomes, and what each byte becomes.
+"""The tables that the normalisation kernels read, made for a recipe: what each code point becomes, and which of them simply do.
 
 A code point's entry says whether it is kept, deleted or a space, what it is lower-cased to, whether it is a word character
 of `re`, and how it acts beside a capital sigma. The layout of an entry is declared in `kernels.layout`.
@@ -33,8 +33,8 @@ class NormalForm(NamedTuple):
 
     Attributes
     ----------
-    bytes
-        uint16[256]: what an ASCII byte becomes on the fast path (`layout.BYTE_*`).
+    simple
+        uint32[67840] or uint32[0]: what becomes of each code point that needs no look at what is around it (`layout.SIMPLE`).
     blocks, entries
         uint16[4352] and uint32[n * 256]: ``entries[blocks[c >> 8] * 256 + (c & 255)]`` is the entry of code point c.
     articles
@@ -47,7 +47,7 @@ class NormalForm(NamedTuple):
         uint32[m * 4]: for code points with an image of several: how many, then their entries.
     """
 
-    bytes: npt.NDArray[np.uint16]
+    simple: Entries
     blocks: npt.NDArray[np.uint16]
     entries: Entries
     articles: npt.NDArray[np.uint64]
@@ -119,13 +119,11 @@ def _build(
     options[layout.OPTION_RUN_TO_SPACE] = articles_to_space
     options[layout.OPTION_EDGES] = bool(article_keys.size) and drop_words
     options[layout.OPTION_FIRST] = articles_first
-    runs, edges = bool(options[layout.OPTION_RUNS]), bool(options[layout.OPTION_EDGES])
-    bytes_ = _byte_table(table, careful=runs, edges=edges)
-    if articles_first or not runs:
-        _settle_wide_path(options, _byte_table(table, careful=False, edges=edges))
+    if articles_first or not options[layout.OPTION_RUNS]:
+        _settle_wide_path(options, table)
     blocks, entries = _two_levels(table)
     return NormalForm(
-        bytes_,
+        _simple_table(table, options),
         blocks,
         entries,
         _article_table(ARTICLES[articles] if drop_words and articles != "ar" else ()),
@@ -163,6 +161,41 @@ def _before_the_case_step(table: Entries, invisible: bool, fold: bool) -> Entrie
     return table
 
 
+def _simple_table(table: Entries, options: npt.NDArray[np.int64]) -> Entries:
+    """What becomes of the code points that need no look at what is around them (`layout.SIMPLE`); empty where each does.
+
+    Left to the careful path are what is kept but is no word character where articles end there, alef and lam where they are an
+    article, and what becomes longer or shorter in UTF-8.
+    """
+    if options[layout.OPTION_RUNS]:
+        return np.zeros(0, dtype=np.uint32)
+    points = np.arange(0x10000, dtype=np.int64)
+    entries = table[:0x10000]
+    kind, image = entries & np.uint32(layout.KIND), (entries & np.uint32(layout.IMAGE)).astype(np.int64)
+    alone, word = (entries & np.uint32(layout.ALONE)) != 0, (entries & np.uint32(layout.WORD)) != 0
+    length = 1 + (points >= 0x80) + (points >= 0x800)
+    kept = (kind == layout.KEEP) & (length == 1 + (image >= 0x80) + (image >= 0x800) + (image >= 0x10000))
+    if options[layout.OPTION_EDGES]:
+        kept &= word
+    if options[layout.OPTION_ARABIC]:
+        kept &= (points != 0x627) & (points != 0x644)
+    gone = (kind == layout.DELETE) & (options[layout.OPTION_FIRST] == 0)
+    blank = kind == layout.SPACE
+    six = np.int64(0x3F)
+    coded = np.select(
+        [image < 0x80, image < 0x800],
+        [image, 0x80C0 | image >> 6 | (image & six) << 8],
+        0x8080E0 | image >> 12 | (image >> 6 & six) << 8 | (image & six) << 16,
+    )
+    out = np.select([kept, blank, gone], [coded | length << layout.SIMPLE_LENGTH, 0x20 | 1 << layout.SIMPLE_LENGTH, 0], 0)
+    out |= np.where(kept & alone, layout.SIMPLE_ALONE, 0) | np.where(kept | blank | gone, layout.SIMPLE, 0)
+    out[0xD800:0xE000] = 0
+    simple = np.zeros(layout.SIMPLE_SIZE, dtype=np.uint32)
+    for place, low, high in ((0, 0, 0x80), (layout.SIMPLE_TWO, 0x80, 0x800), (layout.SIMPLE_THREE, 0x800, 0x10000)):
+        simple[place + low : place + high] = out[low:high]
+    return simple
+
+
 def _two_levels(table: Entries) -> tuple[npt.NDArray[np.uint16], Entries]:
     """Cut the table into blocks of 256 and keep each distinct block once.
 
@@ -180,34 +213,28 @@ def _two_levels(table: Entries) -> tuple[npt.NDArray[np.uint16], Entries]:
     return blocks, np.frombuffer(b"".join(seen), dtype=np.uint32).copy()
 
 
-def _byte_table(table: Entries, *, careful: bool, edges: bool) -> npt.NDArray[np.uint16]:
-    """The fast path's table: an ASCII byte's image, whether it is written, and whether its block needs the careful path."""
-    out = np.full(256, layout.BYTE_CAREFUL, dtype=np.uint16)
-    for byte in range(128):
-        entry = int(table[byte])
-        kind = entry & layout.KIND
-        image = 0x20 if kind == layout.SPACE else entry & 0x7F
-        special = careful or (bool(entry & layout.ALONE) and kind == layout.KEEP) or kind in (layout.LONGER, layout.SIGMA)
-        if edges and kind == layout.KEEP and not entry & layout.WORD:
-            special = True
-        out[byte] = image | (0 if kind == layout.DELETE else layout.BYTE_WRITTEN) | (layout.BYTE_CAREFUL if special else 0)
-    return out
-
-
-def _settle_wide_path(options: npt.NDArray[np.int64], bytes_: npt.NDArray[np.uint16]) -> None:
-    """Let 64 bytes be cleaned at once where that writes just what the byte table says for printable ASCII and white space."""
+def _settle_wide_path(options: npt.NDArray[np.int64], table: Entries) -> None:
+    """Let 64 bytes be cleaned at once where that writes what the entries of printable ASCII and white space say."""
     source = np.array([*range(0x20, 0x7F), *range(0x09, 0x0E), *range(0x1C, 0x20)], dtype=np.uint8)
     source = np.pad(source, (0, 192 - source.size), constant_values=0x20)
+    entries = table[source]
+    kind = entries & np.uint32(layout.KIND)
+    kept = kind == layout.KEEP
+    special = kept & ((entries & np.uint32(layout.ALONE)) != 0) | (kind > layout.DELETE)
+    if options[layout.OPTION_EDGES]:
+        special |= kept & ((entries & np.uint32(layout.WORD)) == 0)
+    if special.any():
+        return
+    images = np.where(kept, entries & np.uint32(0x7F), np.uint32(0x20)).astype(np.uint8)
     kinds = ((0, 0, 0), (255, 0, 0), (0, 255, 0), (255, 0, 255), (0, 255, 255))
-    for settings in ((lower, *kind) for lower in (0, 32) for kind in kinds):
+    for settings in ((lower, *kind_) for lower in (0, 32) for kind_ in kinds):
         same = True
         for at in range(0, 192, 64):
             out = np.zeros(64, dtype=np.uint8)
-            _, kept = wide.clean64(source, at, out, 0, *settings, 0, 0)
-            entries = bytes_[source[at : at + 64]]
-            written = (entries & layout.BYTE_WRITTEN) != 0
-            same &= not (entries & layout.BYTE_CAREFUL).any() and int(kept) == sum(1 << int(k) for k in np.flatnonzero(written))
-            same &= bool(np.array_equal(out[: written.sum()], (entries & 0xFF).astype(np.uint8)[written]))
+            _, bits = wide.clean64(source, at, out, 0, *settings, 0, 0)
+            written = kind[at : at + 64] != layout.DELETE
+            same &= int(bits) == sum(1 << int(k) for k in np.flatnonzero(written))
+            same &= bool(np.array_equal(out[: written.sum()], images[at : at + 64][written]))
         if same:
             how = layout.WIDE_TEXTS if options[layout.OPTION_RUNS] else layout.WIDE_STRETCHES
             options[layout.OPTION_WIDE : layout.OPTIONS] = (how, *settings)
