@@ -41,6 +41,7 @@ def test_score_rows_compiled_against_plain(name: str) -> None:
             references.texts.starts,
             references.texts.ends,
             nothing,
+            nothing,
             references.starts,
             references.ends,
             *matches_of(texts, references, RECIPES[name]),
@@ -59,26 +60,34 @@ def test_wide_operations_compiled_against_plain() -> None:
     rng = np.random.default_rng(3)
 
     @inner
-    def all_of(source: object, out: object, lower: int, deleted: int, blanked: int) -> object:
-        other, kept = wide.clean64(source, 0, out, 0, lower, deleted, blanked)
+    def all_of(
+        source: object, out: object, lower: int, deleted: int, blanked: int, narrow: int, gone: object, spaced: object
+    ) -> object:
+        other, kept = wide.clean64(source, 0, out, 0, lower, deleted, blanked, narrow, gone, spaced)
         return (
             other,
             kept,
             wide.blanks64(source, 0),
+            wide.words64(source, 0),
+            wide.leads64(source, 0),
+            wide.highest_bit(kept | np.uint64(1)),
             wide.equal64(source, 0, source, 64),
+            wide.equal_byte64(source, 0, source[1], lower),
             wide.count_bits(kept),
             bits.load64(source, 3),
         )
 
     for _ in range(200):
         source = rng.integers(0, 256 if rng.random() < 0.3 else 128, 136, dtype=np.uint8)
-        for settings in ((32, 255, 0), (0, 0, 0), (32, 0, 255)):
+        marks = rng.integers(0, 2**64, 2, dtype=np.uint64, endpoint=False) if rng.random() < 0.5 else np.zeros(2, np.uint64)
+        for settings in ((32, 255, 0, 0, *marks), (0, 0, 0, 255, *marks), (32, 0, 255, 255, *marks)):
             outs = np.zeros((2, 72), np.uint8)
             compiled, plain = all_of(source, outs[0], *settings), all_of.py_func(source, outs[1], *settings)
             assert [int(x) for x in compiled] == [int(x) for x in plain]
             ascii_only = int(compiled[0]) == 0
             if ascii_only:
-                assert outs[0, : compiled[4]].tolist() == outs[1, : compiled[4]].tolist()
+                written = int(compiled[1]).bit_count()
+                assert outs[0, :written].tolist() == outs[1, :written].tolist()
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -92,18 +101,24 @@ def test_small_kernels_compiled_against_plain() -> None:
         starts, ends, failed = column.starts.copy(), column.ends.copy(), np.zeros(5, np.uint8)
         pick(extract.narrow_to_last_tag)(column.data, starts, ends, opening, closing, failed, 0, 5)
         lines = column.starts.copy(), column.ends.copy()
-        pick(columns.first_lines)(column.data, *lines)
+        pick(columns.first_lines)(column.data, column.starts, column.ends, *lines)
         flags, kept = np.zeros(5, np.uint8), np.zeros(5, np.uint8)
         pick(columns.equal_to)(column.data, column.starts, column.ends, np.frombuffer(b"CANNOTANSWER", np.uint8), flags)
         pick(lists.vote)(flags, np.array([0, 3]), np.array([3, 5]), kept)
         limbs = np.zeros(8, np.int64)
         pick(sums.add_exactly)(np.array([0, 1, 0]), np.array([0.1, 1 / 3, 1.0]), np.array([1, 1, 0], np.uint8), limbs)
         one = np.array([0]), np.array([9])
-        found = np.zeros(4, np.uint8)
+        found = np.zeros(2, np.uint8)
         texts = np.frombuffer(b"abcabdabcabcabd", np.uint8)
-        for whole, at in ((False, 0), (True, 2)):
-            listed = np.array([0, 6]), np.array([6, 15]), np.array([at // 2]), np.array([at // 2 + 1]), np.array([at])
-            pick(search.match_pairs)(column.data[-21:-12], *one, texts, *listed, whole, np.zeros(9, np.int64), found)
+        listed = np.array([0, 6]), np.array([6, 15]), np.array([0]), np.array([2]), np.array([0])
+        pick(search.match_pairs)(column.data[-21:-12], *one, texts, *listed, found)
+        uniform = text_column(pa.array(["Ab", "aB", "b", "é", "ab", "AB", "ab"]))
+        lists_of = np.array([0, 3, 4]), np.array([3, 4, 7])
+        firsts, open_rows = np.zeros(7, np.uint8), np.zeros(3, np.uint8)
+        left = pick(lists.first_of_equals_ascii)(*uniform[:3], *lists_of, True, firsts, open_rows)
+        exact = np.zeros(7, np.uint8)
+        pick(lists.first_of_equals)(*uniform[:3], *lists_of, np.zeros(8, np.int64), exact)
+        found = np.concatenate((found, firsts, open_rows, exact, [left]))
         got.append(
             [
                 starts.tolist(),
@@ -118,7 +133,7 @@ def test_small_kernels_compiled_against_plain() -> None:
         )
     assert got[0] == got[1]
     assert got[0][2] == [1, 0, 1, 1, 1]
-    assert got[0][-1] == [1, 1, 1, 0]
+    assert got[0][-1] == [0, 1, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 1]
 
 
 def test_every_kernel_has_one_signature() -> None:

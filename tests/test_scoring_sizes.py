@@ -11,7 +11,7 @@ import pytest
 
 import fastscore
 from fastscore import naive
-from fastscore.kernels.overlap import FEW_WORDS
+from fastscore.kernels.few import FEW_WORDS
 from fastscore.recipes import RECIPES
 
 WORDS = ["cat", "dog", "x", "größe", "an", "b" * 15, "c" * 16, "d" * 70, "c" * 15 + "d"]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fastscore.kernels.cut import same_key
-from fastscore.kernels.jit import inlined, inner
+from fastscore.kernels.jit import inlined
 
-__all__ = ["F1_TABLE_SIDE", "combine", "f1_of", "same_words", "score_pair"]
+__all__ = ["F1_TABLE_SIDE", "answers_as_a_whole", "combine", "f1_of", "same_words", "score_pair"]
 
 #: F1 of pairs of fewer words than this on each side is looked up.
 F1_TABLE_SIDE = 16
@@ -19,7 +19,7 @@ _NOANSWER = np.uint64(int.from_bytes(b"noanswer", "little"))
 _LENGTH = np.uint64(56)
 
 
-@inner
+@inlined
 def same_words(clean: Any, one: int, other: int, count: int, keys: Any) -> bool:
     """Whether `count` words from word `one` on equal those from word `other` on, in order."""
     for k in range(count):
@@ -41,8 +41,8 @@ def f1_of(shared: int, predicted: int, expected: int, f1_table: Any) -> Any:
     return (2 * precision * recall) / (precision + recall)
 
 
-@inner
-def _answers_as_a_whole(first: int, count: int, keys: Any) -> bool:
+@inlined
+def answers_as_a_whole(first: int, count: int, keys: Any) -> bool:
     """Whether the words are one of HotpotQA's yes, no and noanswer."""
     if count != 1:
         return False
@@ -77,7 +77,7 @@ def score_pair(
         match = 0.0
         if match_wanted and shared == p_count and shared == r_count and same_words(clean, p, r, r_count, keys):
             match = 1.0
-    if yes_no and match == 0.0 and (_answers_as_a_whole(p, p_count, keys) or _answers_as_a_whole(r, r_count, keys)):
+    if yes_no and match == 0.0 and (answers_as_a_whole(p, p_count, keys) or answers_as_a_whole(r, r_count, keys)):
         f1 = 0.0
     return match, f1
 

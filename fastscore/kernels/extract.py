@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.bits import HIGH_BITS, LOW_BITS, first_byte_of, load64
 from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.spaces import space_at, strip
+from fastscore.kernels.wide import equal_byte64, highest_bit, lowest_bit, lowest_bits
 
 __all__ = [
     "copy_texts",
@@ -27,6 +27,7 @@ __all__ = [
 
 _BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _INTS = "Array(int64, 1, 'C', readonly=True)"
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 _SEVEN_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 _OPEN, _CLOSE, _BACKSLASH, _NEWLINE, _BLANK = 0x7B, 0x7D, 0x5C, 0x0A, 0x20
 _BOXED, _FBOX, _TEXT, _BOLD, _ROMAN, _MBOX = (
@@ -47,17 +48,19 @@ def _starts_with(data: Any, at: int, end: int, wanted: Any) -> bool:
 
 @inner
 def _find(data: Any, at: int, end: int, wanted: Any) -> int:
-    """Where `wanted` first occurs in ``data[at:end]``, or -1; eight bytes at a time until its first byte is met."""
-    pattern = LOW_BITS * np.uint64(wanted[0])
-    while at < end:
-        if at + 8 <= end:
-            word = load64(data, at) ^ pattern
-            equal = ~(((word & _SEVEN_BITS) + _SEVEN_BITS) | word) & HIGH_BITS
-            if equal == 0:
-                at += 8
-                continue
-            at += first_byte_of(equal)
-        if data[at] == wanted[0] and _starts_with(data, at, end, wanted):
+    """Where `wanted` first occurs in ``data[at:end]``, or -1; 64 places at a time are told by its first and its last byte."""
+    last = wanted.size - 1
+    while at + last < end and at + last + 64 <= data.size:
+        places = equal_byte64(data, at, wanted[0], 0) & equal_byte64(data, at + last, wanted[last], 0)
+        places &= lowest_bits(min(64, end - at - last))
+        while places != _NONE:
+            place = at + lowest_bit(places)
+            if _starts_with(data, place, end, wanted):
+                return place
+            places &= places - _ONE
+        at += 64
+    while at + last < end:
+        if _starts_with(data, at, end, wanted):
             return at
         at += 1
     return -1
@@ -65,12 +68,23 @@ def _find(data: Any, at: int, end: int, wanted: Any) -> int:
 
 @inner
 def _find_last(data: Any, start: int, end: int, wanted: Any) -> int:
-    """Where `wanted` last occurs in ``data[start:end]``, or -1."""
-    at = end - wanted.size
-    while at >= start:
-        if data[at] == wanted[0] and _starts_with(data, at, end, wanted):
-            return at
-        at -= 1
+    """Where `wanted` last occurs in ``data[start:end]``, or -1; 64 places at a time, from the end."""
+    last = wanted.size - 1
+    stop = end - last
+    while stop > start and stop + last > data.size - 64:
+        stop -= 1
+        if _starts_with(data, stop, end, wanted):
+            return stop
+    while stop > start:
+        low = max(start, stop - 64)
+        places = equal_byte64(data, low, wanted[0], 0) & equal_byte64(data, low + last, wanted[last], 0)
+        places &= lowest_bits(stop - low)
+        while places != _NONE:
+            place = highest_bit(places)
+            if _starts_with(data, low + place, end, wanted):
+                return low + place
+            places &= lowest_bits(place)
+        stop = low
     return -1
 
 

@@ -10,13 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.compare import F1_TABLE_SIDE, same_words
+from fastscore.kernels.compare import F1_TABLE_SIDE, answers_as_a_whole, same_words
 from fastscore.kernels.cut import LONG_WORD, same_key
 from fastscore.kernels.jit import inlined, inner
-from fastscore.kernels.layout import LANES
+from fastscore.kernels.layout import (
+    LANES,
+    MATCH_CONTAINS,
+    MATCH_VERBATIM,
+    RULE_CANNOT_ANSWER,
+    RULE_LEAVE_ONE_OUT,
+    RULE_MATCH,
+    RULE_NON_EMPTY,
+    RULE_YES_NO,
+)
+from fastscore.kernels.search import find_bytes
 from fastscore.kernels.wide import count_bits, equal_keys8, lowest_bits, same_bytes
 
-__all__ = ["FEW_WORDS", "LIST_NUMBERS", "describe_list", "score_few", "share_few", "shared_by_mask"]
+__all__ = ["FEW_WORDS", "LIST_NUMBERS", "describe_list", "score_few", "score_few_by_rules", "share_few", "shared_by_mask"]
 
 #: A list of so many words has room in one mask: two bits a word, the second of them spare.
 FEW_WORDS = 32
@@ -130,3 +140,66 @@ def score_few(
     same = count_bits(taken & numbers[_MASKS + best])
     expected = np.int64(numbers[_COUNTS + best])
     return match, value, same / p_count, same / (expected if expected else 1), best
+
+
+@inlined
+def score_few_by_rules(
+    taken: Any, numbers: Any, n: int, p_first: int, p_count: int, firsts: Any, text: int, clean: Any, keys: Any, f1s: Any, f1_table: Any,
+    rules: Any, row: int, of: int, p_whole: Any, r_whole: Any, r_kept: Any,
+    p_data: Any, p_starts: Any, p_ends: Any, r_data: Any, r_starts: Any, r_ends: Any, joined: Any, joins: Any, p: int, fail: Any,
+) -> Any:  # fmt: skip
+    """As `score_few`, for recipes in which not all references count, some texts match as a whole alone, or a part matches."""
+    kind, yes_no, one_word = rules[RULE_MATCH], rules[RULE_YES_NO], False
+    if yes_no:
+        one_word = answers_as_a_whole(p_first, p_count, keys)
+    best, best_f1, second, used = 0, -1.0, -1.0, 0
+    for k in range(n):
+        words = np.int64(numbers[_COUNTS + k])
+        f1s[k] = -1.0
+        if (rules[RULE_NON_EMPTY] and words == 0) or (r_kept.size and not r_kept[of + k]):
+            continue
+        same = count_bits(taken & numbers[_MASKS + k])
+        value = f1_table[(same * F1_TABLE_SIDE + p_count) * F1_TABLE_SIDE + words]
+        if yes_no and 0.0 < value < 1.0 and (one_word or answers_as_a_whole(firsts[text + k], words, keys)):
+            value = 0.0
+        if rules[RULE_CANNOT_ANSWER] and r_whole[of + k]:
+            value = 1.0 if p_whole[row] else 0.0
+        second = max(second, min(value, best_f1))
+        best = k if value > best_f1 else best
+        best_f1 = max(value, best_f1)
+        f1s[k] = value
+        used += 1
+    if used == 0:
+        return 1.0 if kind == MATCH_CONTAINS else 0.0, 0.0, 0.0, 0.0, 0
+    f1, leave_one_out = best_f1, rules[RULE_LEAVE_ONE_OUT] and used > 1
+    if leave_one_out:
+        f1 = 0.0
+        for k in range(n):
+            if f1s[k] >= 0.0:
+                f1 += second if k == best else best_f1
+        f1 /= used
+    match, first = 0.0, best
+    if best_f1 == 1.0 or kind == MATCH_CONTAINS:
+        matching, tied = 0, True
+        for k in range(n):
+            if f1s[k] < (0.0 if kind == MATCH_CONTAINS else 1.0):
+                continue
+            if kind == MATCH_CONTAINS:
+                alike = find_bytes(joined, joins[p], joins[p + 1], joined, joins[text + k], joins[text + k + 1], fail)
+            elif kind == MATCH_VERBATIM:
+                alike = same_bytes(p_data, p_starts[row], p_ends[row], r_data, r_starts[of + k], r_ends[of + k])
+            else:
+                alike = same_words(clean, p_first, firsts[text + k], p_count, keys)
+            if alike:
+                matching += 1
+                if tied and f1s[k] == best_f1:
+                    first, tied = k, False
+                    if not leave_one_out:
+                        break
+        match = 1.0 if matching else 0.0
+        if leave_one_out and matching == 1:
+            match = (used - 1) / used
+    if best_f1 == 0.0 or best_f1 == 1.0:
+        return match, f1, best_f1, best_f1, first
+    same, words = count_bits(taken & numbers[_MASKS + first]), np.int64(numbers[_COUNTS + first])
+    return match, f1, same / p_count, same / words, first

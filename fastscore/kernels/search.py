@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastscore.kernels.jit import inner, kernel
+from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.wide import equal_byte64, lowest_bit, lowest_bits, same_bytes
 
 __all__ = ["find_bytes", "match_pairs"]
@@ -18,7 +18,7 @@ _TRIES = 8
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-@inner
+@inlined
 def find_bytes(data: Any, start: int, end: int, wanted: Any, first: int, last: int, fail: Any) -> bool:
     """Whether ``wanted[first:last]`` occurs in ``data[start:end]``; 64 bytes of `data` behind `end` are readable.
 

@@ -12,14 +12,15 @@ import numpy as np
 
 from fastscore.kernels.bits import load64
 from fastscore.kernels.clean import clean_text
-from fastscore.kernels.compare import F1_TABLE_SIDE, combine, score_pair
+from fastscore.kernels.compare import F1_TABLE_SIDE, answers_as_a_whole, combine, score_pair
 from fastscore.kernels.cut import cut_texts, join_texts
-from fastscore.kernels.few import FEW_WORDS, describe_list, score_few, share_few, shared_by_mask
+from fastscore.kernels.few import FEW_WORDS, describe_list, score_few, score_few_by_rules, share_few, shared_by_mask
 from fastscore.kernels.jit import inlined, inner, kernel
 from fastscore.kernels.layout import (
     LANE_WORDS,
     LANES,
     MATCH_CONTAINS,
+    MATCH_GIVEN,
     MATCH_VERBATIM,
     MATCH_WORDS,
     REPEAT_SLOT_BITS,
@@ -176,7 +177,6 @@ def _score_block(
     non_empty, whole, kind, chosen = rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER], rules[RULE_MATCH], r_kept.size > 0
     plain = kind in (MATCH_WORDS, MATCH_VERBATIM) and not (non_empty or whole or chosen)
     one_match_decides = plain and not leave_one_out and not yes_no
-    quick = plain and not yes_no and not rules[RULE_FIRST]
     mask, built, built_size, listed, listed_size, short = 0, -1, 0, -1, 0, False
     for row in range(low, stop):
         if status[row] != STATUS_OK:
@@ -201,12 +201,26 @@ def _score_block(
                 short = describe_list(firsts, text, text + n, numbers)
                 listed, listed_size = text, n
             taken = share_few(clean, keys, p_first, p_first + p_count, firsts[text], words, numbers)
-            if quick and short and 0 < p_count < F1_TABLE_SIDE:
-                exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = score_few(
-                    taken, numbers, n, p_first, p_count, firsts, text, clean, keys, f1s, f1_table, leave_one_out,
-                    kind == MATCH_VERBATIM, p_data, p_starts[row], p_ends[row], r_data, r_starts, r_ends, l_starts[row],
-                )  # fmt: skip
-                continue
+            if short and 0 < p_count < F1_TABLE_SIDE:
+                if plain and (n == 1 or not (yes_no or rules[RULE_FIRST])):
+                    exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = score_few(
+                        taken, numbers, n, p_first, p_count, firsts, text, clean, keys, f1s, f1_table, leave_one_out,
+                        kind == MATCH_VERBATIM, p_data, p_starts[row], p_ends[row], r_data, r_starts, r_ends, l_starts[row],
+                    )  # fmt: skip
+                    if (
+                        yes_no
+                        and 0.0 < f1[row] < 1.0
+                        and (answers_as_a_whole(p_first, p_count, keys) or answers_as_a_whole(firsts[text], words, keys))
+                    ):
+                        f1[row], precision[row], recall[row] = 0.0, 0.0, 0.0
+                    continue
+                if kind != MATCH_GIVEN and n > 0 and (n == 1 or not rules[RULE_FIRST]):
+                    exact_match[row], f1[row], precision[row], recall[row], best_reference[row] = score_few_by_rules(
+                        taken, numbers, n, p_first, p_count, firsts, text, clean, keys, f1s, f1_table,
+                        rules, row, l_starts[row], p_whole, r_whole, r_kept,
+                        p_data, p_starts, p_ends, r_data, r_starts, r_ends, joined, joins, p, fail,
+                    )  # fmt: skip
+                    continue
             shared_by_mask(taken, firsts, text, n, shared)
         elif n <= LANES and _in_lanes(firsts, text, n, words):
             if built != text or n != built_size:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,7 @@ __all__ = ["CANNOT_ANSWER", "counted", "filtered"]
 CANNOT_ANSWER = np.frombuffer(b"CANNOTANSWER", dtype=np.uint8)
 Flags = npt.NDArray[np.uint8]
 _ALL: Flags = np.zeros(0, dtype=np.uint8)
+_FILTERS = ("unique-caseless", "cannotanswer-vote")
 
 
 def counted(references: ListColumn, recipe: Recipe) -> tuple[ListColumn, Flags]:
@@ -28,7 +31,7 @@ def counted(references: ListColumn, recipe: Recipe) -> tuple[ListColumn, Flags]:
     """
     if recipe.references == "first" and recipe.reference_filter in ("all", "unique-caseless"):
         return references._replace(ends=np.minimum(references.starts + 1, references.ends)), _ALL
-    if recipe.reference_filter not in ("unique-caseless", "cannotanswer-vote"):
+    if recipe.reference_filter not in _FILTERS:
         return references, _ALL
     references = _apart(references)
     texts = references.texts
@@ -44,8 +47,10 @@ def counted(references: ListColumn, recipe: Recipe) -> tuple[ListColumn, Flags]:
 
 def filtered(references: ListColumn, recipe: Recipe) -> ListColumn:
     """The lists with only the texts that count by the recipe's filter; places keep each one's index in the list as it came."""
-    references, kept = counted(references, recipe)
-    return _only(references, kept.astype(np.bool_)) if kept.size else references
+    if recipe.reference_filter not in _FILTERS:
+        return references
+    references, kept = counted(references, replace(recipe, references="best"))
+    return _only(references, kept.astype(np.bool_))
 
 
 def _keep_first_of_equals(references: ListColumn, kept: Flags) -> None:

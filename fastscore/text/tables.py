@@ -119,7 +119,7 @@ def _build(
     options[layout.OPTION_RUN_TO_SPACE] = articles_to_space
     options[layout.OPTION_EDGES] = bool(article_keys.size) and drop_words
     options[layout.OPTION_FIRST] = articles_first
-    if articles_first or not options[layout.OPTION_RUNS]:
+    if (articles_first or not options[layout.OPTION_RUNS]) and not (articles_first and options[layout.OPTION_ARABIC]):
         _settle_wide_path(options, table)
     blocks, entries = _two_levels(table)
     return NormalForm(
