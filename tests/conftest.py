@@ -1,8 +1,9 @@
-"""Where the tests find data, and hypothesis' profiles."""
+"""Where the tests find data, hypothesis' profiles, and ``--deep``, which makes the fuzzers run by the million."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,21 @@ settings.register_profile("quick", max_examples=60, deadline=None, suppress_heal
 settings.register_profile("more", max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("deep", max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("FASTSCORE_HYPOTHESIS", "quick"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--deep", action="store_true", help="many more examples: hypothesis' deep profile, 2 million of the fuzzers")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--deep"):
+        settings.load_profile("deep")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counted = getattr(sys.modules.get("tests.test_fuzz"), "counted", None)
+    for line in counted() if counted else ():
+        terminalreporter.write_line(line)
 
 
 def shared_path(name: str) -> Path:
