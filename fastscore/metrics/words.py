@@ -155,7 +155,7 @@ def rules_of(recipe: Recipe) -> npt.NDArray[np.int64]:
 
 def _settle_status(status: npt.NDArray[np.uint8], predictions: TextColumn, references: ListColumn, recipe: Recipe) -> None:
     """No references come before a missing or null prediction; what was given before stays."""
-    open_rows = (status == Status.OK) | (status == Status.MISSING_PREDICTION)
+    open_rows = status <= Status.NULL_PREDICTION
     if recipe.reference_filter != "non-empty":
         status[open_rows & (references.ends == references.starts)] = Status.NO_REFERENCES
     elif references.valid is not None:
