@@ -51,7 +51,9 @@ def normalize(column: pa.Array | pa.ChunkedArray, recipe: str | Recipe) -> pa.Ar
 
 
 def normalized(column: TextColumn, recipe: Recipe, name: str) -> TextColumn:
-    """The normal form of a text column, as a text column."""
+    """The normal form of a text column, as a text column; what lies under nulls is not looked at."""
+    if column.valid is not None:
+        column = column._replace(ends=np.where(column.valid, column.ends, column.starts))
     column, form = prepared(column, recipe, name)
     sizes = column.ends - column.starts
     longest = int(sizes.max()) if sizes.size else 0
