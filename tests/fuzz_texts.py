@@ -15,7 +15,7 @@ from typing import Any
 
 from fastscore.recipes import ARTICLES, PARTS, RECIPES, Recipe
 
-__all__ = ["LENGTHS", "any_recipe", "any_rows", "any_text", "assigned", "completion", "spans"]
+__all__ = ["LENGTHS", "any_recipe", "any_rows", "any_text", "assigned", "completion", "compose", "spans"]
 
 #: Sizes at which the code changes its way: words and blocks of 8, 16, 32 and 64 bytes, one under and one over.
 LENGTHS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257)
@@ -142,7 +142,7 @@ def _padded(rng: random.Random, text: str, size: int) -> str:
 
 def completion(rng: random.Random, vocabulary: list[str] | None = None) -> str:
     """What a model may write: texts among tags, boxes, markers and lines, some of them open or nested."""
-    pieces = _parts("<answer> </answer> <answer \\boxed{ \\fbox \\text{ } { \\ #### </think>") + ["\n", "\r\n", "\u3000"]
+    pieces = [*_parts("<answer> </answer> <answer \\boxed{ \\fbox \\text{ } { \\ #### </think>"), "\n", "\r\n", "\u3000"]
     parts = []
     for _ in range(rng.randint(0, 9)):
         parts.append(rng.choice(pieces) if rng.random() < 0.6 else any_text(rng, vocabulary))
@@ -236,13 +236,22 @@ def spans(rng: random.Random) -> list[tuple[int | None, int | None] | None] | No
 
 _CATALOGUE = list(RECIPES.values())
 _VALUES = {part: list(allowed) for part, allowed in PARTS.items()}
+_composed: list[Recipe] = []
+
+
+def compose(shift: int, count: int) -> None:
+    """Choose the composed recipes that `any_recipe` gives from now on: some or all parts of one of the catalogue drawn anew.
+
+    They are few, because the tables of a recipe take longer to make than thousands of rows to score.
+    """
+    rng = random.Random(shift)
+    _composed.clear()
+    for number in range(count):
+        parts = rng.sample(list(_VALUES), rng.randint(1, 3)) if number % 2 else list(_VALUES)
+        drawn = {part: rng.choice(_VALUES[part]) for part in parts}
+        _composed.append(dataclasses.replace(rng.choice(_CATALOGUE), **drawn))
 
 
 def any_recipe(rng: random.Random) -> Recipe:
-    """A recipe of the catalogue, one with a part or two changed, or one all of whose parts are drawn."""
-    recipe = rng.choice(_CATALOGUE)
-    kind = rng.randrange(4)
-    if kind < 2:
-        return recipe
-    parts = rng.sample(list(_VALUES), rng.randint(1, 3)) if kind == 2 else list(_VALUES)
-    return dataclasses.replace(recipe, **{part: rng.choice(_VALUES[part]) for part in parts})
+    """A recipe of the catalogue, or a composed one."""
+    return rng.choice(_composed if _composed and rng.random() < 0.5 else _CATALOGUE)

@@ -69,6 +69,7 @@ def fuzz(name: str, check: Callable[[random.Random], int], shift: int, count: in
         _rows[name] += check(random.Random(number))
         _examples[name] += 1
 
+    make.compose(shift, 64 if count > 1_000 else 24)
     run = given(st.integers(0, 2**64 - 1))(one_example)
     run = settings(max_examples=count, database=None, phases=[Phase.generate])(run)
     seeded(shift)(run)()
@@ -150,7 +151,7 @@ def any_case(rng: random.Random) -> Case:
     if rng.random() < 0.2:
         for row in rows:
             row["status"] = rng.choice(("ok",) * 5 + naive.STATUSES)
-    if rng.random() < 0.3:
+    if rng.random() < 0.05:
         for row in rows:
             row["color"] = rng.choice(("red", "blue", "", "null"))
     if recipe.spans != "none" and rng.random() < 0.7:

@@ -112,6 +112,8 @@ def _build(
         table[0x3A3] = kept | np.uint32(layout.SIGMA)
     table = _before_the_case_step(table, invisible, fold)
     article_keys = np.array([_key(w) for w in ARTICLES[articles] if articles != "ar"], dtype=np.uint64)
+    if articles_first and punctuation == "non-alphanumeric" and not to_space:
+        articles_to_space = False  # the space is no letter or digit either, and goes with the punctuation
     drop_words = not articles_first and articles_to_space
     options = np.zeros(layout.OPTIONS, dtype=np.int64)
     options[layout.OPTION_ARABIC] = articles == "ar"
