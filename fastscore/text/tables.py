@@ -121,6 +121,7 @@ def _build(
     options[layout.OPTION_RUN_TO_SPACE] = articles_to_space
     options[layout.OPTION_EDGES] = bool(article_keys.size) and drop_words
     options[layout.OPTION_FIRST] = articles_first
+    # A character that is deleted after the Arabic article's step stands between alef and lam: only the careful path sees it.
     if (articles_first or not options[layout.OPTION_RUNS]) and not (articles_first and options[layout.OPTION_ARABIC]):
         _settle_wide_path(options, table)
     blocks, entries = _two_levels(table)
