@@ -35,13 +35,13 @@ from tests.test_rewards_extract import expected as extracted
 
 #: Rounds of the deep run and examples of a round, of the quick run's one round, by what is compared.
 PLAN = {
-    "scores": (68, 20_000, 700),
-    "one": (4, 20_000, 200),
-    "normal forms": (14, 20_000, 300),
-    "spans": (4, 20_000, 150),
-    "extraction": (8, 20_000, 300),
-    "rankings": (4, 15_000, 120),
-    "signatures": (2, 20_000, 200),
+    "scores": (40, 20_000, 700),
+    "one": (12, 20_000, 200),
+    "normal forms": (30, 20_000, 300),
+    "spans": (6, 20_000, 150),
+    "extraction": (10, 20_000, 300),
+    "rankings": (2, 20_000, 120),
+    "signatures": (1, 20_000, 200),
 }
 _examples: Counter[str] = Counter()
 _rows: Counter[str] = Counter()
