@@ -581,8 +581,8 @@ BAD: dict[str, tuple[tuple[str, Any] | None, tuple[str, Any] | None, list[str], 
         *(2, ["prediction", "struct"]),
     ),
     "list and text mixed in JSON Lines": (
-        *(("p.jsonl", [{"prediction": "a", "references": ["a"]}, {"prediction": "b", "references": "b"}]), None, []),
-        *(3, ["p.jsonl", "line 1: references is array here, str"]),
+        *(("p.jsonl", [{"prediction": ["a"], "references": ["a"]}, {"prediction": "b", "references": "b"}]), None, []),
+        *(3, ["p.jsonl", "line 1: prediction is array here, str"]),
     ),
     "number among texts in JSON Lines": (
         *(("p.jsonl", [{"prediction": "a", "references": ["a"]}, {"prediction": 3, "references": ["b"]}]), None, []),

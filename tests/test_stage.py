@@ -437,14 +437,55 @@ def test_columns_that_change_between_inputs_of_one_output(tmp_path: Path) -> Non
                 score_files(wrong, tmp_path / f"wrong.{suffix}", recipe="squad")
 
 
-@pytest.mark.parametrize(
-    "later", ['{"prediction": "a", "references": ["a"], "domain": "x"}', '{"question_id": "007", "prediction": "a"}']
-)
-def test_fields_that_come_later_or_change_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: str) -> None:
+ROW = {"question_id": 7, "prediction": "a", "references": ["a"]}
+#: Lines that come after many others: fields that are late, were null, or change their type in a way that a table allows.
+LATER: dict[str, dict[str, Any]] = {
+    "a field that comes late": {**ROW, "domain": "x"},
+    "a field left out": {"prediction": "a", "references": ["b"]},
+    "an id that becomes text": {**ROW, "question_id": "007"},
+    "an id of 64 bits without sign": {**ROW, "question_id": 2**64 - 1},
+    "an id beyond 64 bits": {**ROW, "question_id": 2**70},
+    "an id below zero": {**ROW, "question_id": -(2**63)},
+    "a number with a fraction": {**ROW, "score": 1.5},
+    "a number": {**ROW, "score": 1},
+    "a single reference": {**ROW, "references": "a"},
+    "no reference": {**ROW, "references": []},
+    "a null reference": {**ROW, "references": [None]},
+    "a list of numbers": {**ROW, "notes": [1]},
+    "an object": {**ROW, "notes": {"a": 2**65}},
+    "no prediction": {**ROW, "prediction": None},
+}
+
+
+@pytest.mark.parametrize("name", list(LATER))
+def test_json_lines_have_the_types_of_the_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """However the file is cut into pieces, and whichever line comes first, the stage reads what is read in memory."""
+    from fastscore.stage import run
+
+    for first, then in ((ROW, LATER[name]), (LATER[name], ROW), (dict.fromkeys(ROW), LATER[name])):
+        lines = [json.dumps(first)] * 30 + [json.dumps(then)] * 30 + [json.dumps(ROW)]
+        (tmp_path / "in.jsonl").write_bytes(b"\xef\xbb\xbf" + "\n".join(lines).encode())
+        keep = [c for c in ("domain", "score", "notes") if c in then or c in first]
+        whole = fastscore.score(tmp_path / "in.jsonl", recipe=RECIPE, keep=keep)
+        for limit in (80, 400, 1 << 20):
+            limits = run.Limits(limit, 1 << 20)
+            monkeypatch.setattr(run, "limits_of", lambda memory, threads, given=limits: (given, 1 << 20))
+            result = score_files(tmp_path / "in.jsonl", tmp_path / "o.parquet", recipe=RECIPE, keep=keep, overwrite=True)
+            assert result.summary == whole.summary
+            kept = pq.read_table(tmp_path / "o.parquet")
+            assert kept.column_names == whole.items.column_names
+            assert kept.to_pylist() == whole.items.to_pylist()
+
+
+@pytest.mark.parametrize("later", ['{"prediction": 5, "references": ["a"]}', '{"prediction": "a", "references": {"a": 1}}'])
+def test_json_lines_of_types_that_do_not_go_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: str) -> None:
     from fastscore.stage import run
 
     monkeypatch.setattr(run, "limits_of", lambda memory, threads: (run.Limits(400, 1 << 20), 1 << 20))
-    lines = ['{"question_id": 7, "prediction": "a", "references": ["a"]}'] * 30 + [later] * 30
-    (tmp_path / "in.jsonl").write_text("\n".join(lines))
-    with pytest.raises(FormatError, match="from line"):
-        score_files(tmp_path / "in.jsonl", recipe=RECIPE)
+    (tmp_path / "in.jsonl").write_text("\n".join([json.dumps(ROW)] * 30 + [later] * 30))
+    said = []
+    for score in (score_files, fastscore.score):
+        with pytest.raises(FormatError, match=r"in\.jsonl: ") as caught:
+            score(tmp_path / "in.jsonl", recipe=RECIPE)
+        said.append(str(caught.value).partition("in.jsonl: ")[2])
+    assert "{" in later[1:] or said[0] == said[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,8 +16,9 @@ import polars as pl
 
 from fastscore.errors import DataError, FormatError
 from fastscore.formats.json_text import not_utf8, repair_surrogates
+from fastscore.formats.json_types import Types, plain_types, types_of
 
-__all__ = ["bad_line", "read_json_lines"]
+__all__ = ["bad_line", "read_json_lines", "types_of_lines", "wide_bounds"]
 
 _BLOCK = 1 << 22
 _SCALAR = str | int | float | bool | None
@@ -24,8 +26,13 @@ _SCALAR = str | int | float | bool | None
 _STRICT = ("prediction", "references")
 
 
-def read_json_lines(data: bytes, name: str, first: int = 1) -> tuple[pl.DataFrame, int]:
+def read_json_lines(
+    data: bytes, name: str, first: int = 1, types: Types | None = None, plain: Types | None = None
+) -> tuple[pl.DataFrame, int]:
     """Read JSON Lines; the frame, and how many lone surrogates became U+FFFD. `first` is the number of the data's first line.
+
+    `types` and `plain` (what integers beyond 64 bits become) are those of the whole file, where the data are a piece of it;
+    fields that are not in `types` are left out. None: those of the data, all fields.
 
     Raises
     ------
@@ -36,31 +43,63 @@ def read_json_lines(data: bytes, name: str, first: int = 1) -> tuple[pl.DataFram
     """
     data, repaired = repair_surrogates(data)
     try:
-        frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        types = types_of(data) if types is None else types
+        frame = _read(data, types)
+    except msgspec.DecodeError:
+        raise _first_fault(types or {}, data, name, first) from None
     except (pl.exceptions.PolarsError, RuntimeError) as error:
         raise bad_line(name, data, error, first) from None
-    _refuse_mixed(frame, data, name, first)
-    return frame.with_columns(_plain(frame[c]) for c, kind in frame.schema.items() if kind == pl.Int128), repaired
+    fault = _mixed(types, data, name, first)
+    if fault is not None:
+        raise fault
+    return frame.cast(dict(plain_types(types, *wide_bounds(frame)) if plain is None else plain)), repaired  # type: ignore[arg-type]
 
 
-def _plain(series: pl.Series) -> pl.Series:
-    """Integers beyond 64 bits: unsigned where they fit, else as text."""
-    least, most = series.min(), series.max()
-    fits = least is not None and most is not None and int(str(least)) >= 0 and int(str(most)) < 2**64
-    return series.cast(pl.UInt64 if fits else pl.String)
+def types_of_lines(data: bytes, name: str, first: int) -> Types:
+    """The types of a piece of a file. Raises as `read_json_lines`."""
+    data = repair_surrogates(data)[0]
+    try:
+        return types_of(data)
+    except (pl.exceptions.PolarsError, RuntimeError) as error:
+        raise bad_line(name, data, error, first) from None
 
 
-def _refuse_mixed(frame: pl.DataFrame, data: bytes, name: str, first: int) -> None:
-    """Raise for the first line whose value in a column of text, or of lists of text, is of another kind."""
+def wide_bounds(frame: pl.DataFrame) -> tuple[dict[str, int], dict[str, int]]:
+    """The least and the greatest value of each column of integers beyond 64 bits that has one."""
+    wide = [name for name, kind in frame.schema.items() if kind == pl.Int128 and frame[name].null_count() < frame.height]
+    bounds = [{n: int(str(getattr(frame[n], what)())) for n in wide} for what in ("min", "max")]
+    return bounds[0], bounds[1]
+
+
+def _read(data: bytes, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """The fields of `types`; a field of lists of text may be a text on some lines, which is a list of one."""
+    try:
+        return pl.read_ndjson(io.BytesIO(data), schema=types)
+    except pl.exceptions.SchemaError:
+        if types.get("references") != pl.List(pl.String):
+            raise
+    rest = {name: kind for name, kind in types.items() if name != "references"}
+    layout = msgspec.defstruct("Row", [("references", str | list[str | None] | None, None)])
+    rows: list[Any] = msgspec.json.Decoder(layout).decode_lines(data)
+    lists = [[row.references] if isinstance(row.references, str) else row.references for row in rows]
+    series = pl.Series("references", lists, dtype=pl.List(pl.String))
+    return (pl.read_ndjson(io.BytesIO(data), schema=rest) if rest else pl.DataFrame()).with_columns(series).select(list(types))
+
+
+def _mixed(types: Mapping[str, pl.DataType], data: bytes, name: str, first: int) -> DataError | None:
+    """The error for the first line whose value in a column of text, or of lists of text, is of another kind, if there is one.
+
+    References may be lists of text on some lines and a single text on others.
+    """
     fields: dict[str, Any] = {}
-    for column, kind in frame.schema.items():
+    for column, kind in types.items():
         scalar: Any = str | None if column in _STRICT else _SCALAR
         if kind == pl.String:
             fields[column] = scalar
         elif kind == pl.List(pl.String):
-            fields[column] = list[scalar] | None
+            fields[column] = str | list[scalar] | None if column == "references" else list[scalar] | None
     if not fields:
-        return
+        return None
     names = {f"field_{i}": column for i, column in enumerate(fields)}
     layout = msgspec.defstruct("Row", [(n, fields[c], None) for n, c in names.items()], rename=names)
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(layout)
@@ -70,8 +109,13 @@ def _refuse_mixed(frame: pl.DataFrame, data: bytes, name: str, first: int) -> No
         try:
             decoder.decode_lines(data[start:end])
         except msgspec.DecodeError:
-            raise _mixed_line(data[start:end], first + data.count(b"\n", 0, start), decoder, name) from None
+            return _mixed_line(data[start:end], first + data.count(b"\n", 0, start), decoder, name)
         start = end
+    return None
+
+
+def _first_fault(types: Mapping[str, pl.DataType], data: bytes, name: str, first: int) -> DataError:
+    return _mixed(types, data, name, first) or FormatError(f"{name}: lines {first} and on do not make a table")
 
 
 def _mixed_line(data: bytes, first: int, decoder: msgspec.json.Decoder[Any], name: str) -> DataError:

@@ -1,7 +1,8 @@
 """Record batches of a source, in its order, cut by bytes; only the columns that are asked for are read.
 
-Local parquet and Arrow are read by pyarrow (page checksums are looked at), JSON Lines in pieces of whole lines, object stores by
-polars. Whatever breaks while a source is read becomes a FormatError that names it.
+Local parquet and Arrow are read by pyarrow (page checksums are looked at), object stores by polars, JSON Lines in pieces of whole
+lines and twice: the types of all lines must be known before the first is read, so a pipe, which is read once, is refused for
+them. Whatever breaks while a source is read becomes a FormatError that names it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError
-from fastscore.formats.json_lines import read_json_lines
+from fastscore.formats.json_lines import read_json_lines, types_of_lines, wide_bounds
 from fastscore.formats.json_text import counted
+from fastscore.formats.json_types import Types, merged_types, plain_types
 from fastscore.formats.tables import read_table
 from fastscore.stage.sources import Source
 
@@ -86,7 +88,7 @@ def _raw(source: Source, wanted: Wanted, limits: Limits, notes: list[str]) -> It
     if source.format == "arrow":
         return _selected(source, _arrow(pa.memory_map(source.path)), wanted)
     if source.format == "jsonl":
-        return _selected(source, _json_lines(source, limits, notes), wanted)
+        return _json_lines(source, wanted, limits, notes)
     return _selected(source, _csv(source, notes), wanted)
 
 
@@ -130,22 +132,50 @@ def _arrow(file: Any) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist([], schema=reader.schema)
 
 
-def _json_lines(source: Source, limits: Limits, notes: list[str]) -> Iterator[pa.RecordBatch]:
-    """Pieces of whole lines; every piece is brought to the first one's types, and one that does not fit is an error."""
-    schema: pa.Schema | None = None
-    line = 1
+def _json_lines(source: Source, wanted: Wanted, limits: Limits, notes: list[str]) -> Iterator[pa.RecordBatch]:
+    """Pieces of whole lines, twice: first for the types of all fields, then for the wanted ones' values."""
+    pieces = [types_of_lines(data, source.name, line) for line, data in _pieces(source, limits)]
+    if not pieces:
+        raise FormatError(f"{source.name}: the file is empty")
+    names = _picked(source, list(dict.fromkeys(name for piece in pieces for name in piece)), wanted)
+    try:
+        types = merged_types({name: piece[name] for name in names if name in piece} for piece in pieces)
+    except pl.exceptions.PolarsError as error:
+        shown = str(error).splitlines()[0]
+        raise FormatError(f"{source.name}: the lines do not make a table: {shown}; write each field alike on all") from None
+    types = {name: types[name] for name in names}
+    plain = _plain(source, types, limits)
+    for line, data in _pieces(source, limits):
+        frame, repaired = read_json_lines(data, source.name, line, types, plain)
+        notes.extend(counted(repaired)[0])
+        yield from frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks().to_batches()
+
+
+def _plain(source: Source, types: Types, limits: Limits) -> Types:
+    """What the file's integers beyond 64 bits become; the file is read once more where there are any."""
+    wide = {name: kind for name, kind in types.items() if kind == pl.Int128}
+    least: dict[str, int] = {}
+    most: dict[str, int] = {}
+    for line, data in _pieces(source, limits) if wide else ():
+        low, high = wide_bounds(read_json_lines(data, source.name, line, wide, {})[0])
+        least.update({name: min(value, least.get(name, value)) for name, value in low.items()})
+        most.update({name: max(value, most.get(name, value)) for name, value in high.items()})
+    return plain_types(types, least, most)
+
+
+def _pieces(source: Source, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """Pieces of whole lines that hold something, each with the number of its first line."""
+    line, rest = 1, b""
     with _opened(source.path) as stream:
-        rest = b""
         while True:
             piece = stream.read(limits.batch)
             rest, whole = (b"", rest + piece) if not piece else _whole_lines(rest + piece)
+            if line == 1:
+                whole = whole.removeprefix(b"\xef\xbb\xbf")
             if len(rest) > limits.row:
                 raise DataError(f"{source.name}: line {line} has more than {limits.row:,} bytes; raise --memory")
             if whole.strip():
-                batch = _piece(source, whole, line, notes)
-                if schema is None:
-                    schema = batch.schema
-                yield _like(batch, schema, source, line)
+                yield line, whole
             line += whole.count(b"\n")
             if not piece:
                 return
@@ -155,39 +185,6 @@ def _whole_lines(data: bytes) -> tuple[bytes, bytes]:
     """What stands behind the last line feed, and what stands before it."""
     cut = data.rfind(b"\n") + 1
     return data[cut:], data[:cut]
-
-
-def _piece(source: Source, data: bytes, line: int, notes: list[str]) -> pa.RecordBatch:
-    frame, repaired = read_json_lines(data, source.name, line)
-    notes.extend(counted(repaired)[0])
-    return frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks().to_batches()[0]
-
-
-def _like(batch: pa.RecordBatch, schema: pa.Schema, source: Source, line: int) -> pa.RecordBatch:
-    if batch.schema == schema:
-        return batch
-    new = [name for name in batch.schema.names if name not in schema.names]
-    if new:
-        raise FormatError(
-            f"{source.name}: from line {line} on there is a field {new[0]!r} that no line before has; write it on all"
-        )
-    columns = []
-    for name in schema.names:
-        kind = schema.field(name).type
-        if name not in batch.schema.names:
-            columns.append(pa.nulls(batch.num_rows, kind))
-            continue
-        given = batch.schema.field(name).type
-        empty = pa.types.is_null(given) or (pa.types.is_list(given) and pa.types.is_null(given.value_type))
-        try:
-            if given != kind and not empty:
-                raise pa.ArrowInvalid("write it alike on every line")
-            columns.append(batch.column(name).cast(kind))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise FormatError(
-                f"{source.name}: from line {line} on {name!r} is {batch.schema.field(name).type}, before it was {kind}: {error}"
-            ) from None
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _opened(path: str) -> BinaryIO:
