@@ -126,11 +126,15 @@ def score_items(
 def aligned_items(
     predictions: Loaded, references: Loaded | None, keys: Sequence[str] | None = None
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    """One table of items, with ``status`` where the two sides were joined, and the notes of all steps."""
+    """One table of items, with ``status`` where the two sides were joined, and the notes of all steps.
+
+    A status that the input has is not handed on: it is a column of item scores (`schema.ITEM_COLUMNS`), not of what is scored.
+    """
     if references is None:
         _need(predictions.table, "predictions", "prediction")
         _need(predictions.table, "predictions", "references")
-        return predictions.table, predictions.notes
+        table = predictions.table
+        return table.drop_columns(["status"]) if "status" in table.column_names else table, predictions.notes
     _need(predictions.table, "predictions", "prediction")
     _need(references.table, "references", "references")
     order: Side = "references" if predictions.official and references.official else "predictions"

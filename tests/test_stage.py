@@ -489,3 +489,18 @@ def test_json_lines_of_types_that_do_not_go_together(tmp_path: Path, monkeypatch
             score(tmp_path / "in.jsonl", recipe=RECIPE)
         said.append(str(caught.value).partition("in.jsonl: ")[2])
     assert "{" in later[1:] or said[0] == said[1]
+
+
+@pytest.mark.parametrize("given", ["missing_prediction", "finished", 1], ids=str)
+def test_a_status_of_the_input_is_not_read(tmp_path: Path, given: str | int) -> None:
+    """A status is what scoring says (DESIGN, item scores); in memory, in the stage, with and without references beside."""
+    table = made(40).drop_columns(["status"])
+    right = fastscore.score(table, recipe=RECIPE)
+    table = table.append_column("status", pa.array([given] * 40))
+    pq.write_table(table, tmp_path / "in.parquet")
+    assert fastscore.score(table, recipe=RECIPE).summary == right.summary
+    assert score_files(tmp_path / "in.parquet", tmp_path / "o.parquet", recipe=RECIPE).summary == right.summary
+    assert pq.read_table(tmp_path / "o.parquet")["status"].to_pylist() == right.items["status"].to_pylist()
+    for score in (score_files, fastscore.score):
+        with pytest.raises(UsageError, match="status"):
+            score(tmp_path / "in.parquet", recipe=RECIPE, by="status")

@@ -32,7 +32,7 @@ __all__ = ["RayResult", "score"]
 _LEDGER = "fastscore_ledger"
 _ROW = "fastscore_reference_row"
 _SHARD = ("input", "output", "rows", "totals")
-_OPTIONAL = (*KEY_COLUMNS, "prediction_spans", "reference_spans", "status")
+_OPTIONAL = (*KEY_COLUMNS, "prediction_spans", "reference_spans")
 
 
 @dataclass(frozen=True)
