@@ -22,6 +22,7 @@ import pytest
 
 from fastscore.cli import main
 from fastscore.errors import DataError, FormatError, UsageError
+from fastscore.schema import Status
 from fastscore.stage import manifest, readers
 from fastscore.stage.run import score_files
 from tests.test_stage import made
@@ -327,3 +328,29 @@ def test_broken_offsets_in_an_arrow_file_are_named(tmp_path: Path, capsys: pytes
         assert main(["score", str(tmp_path / "in.arrow"), "-r", "coqa", *more]) == 3
         assert "column 'g' is broken" in capsys.readouterr().err
     assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pa.table({"question": ["a"]}),
+        pa.table({"prediction": [1.5], "references": [["a"]], "domain": ["x"]}),
+        pa.table({"prediction": ["a"], "references": [["a"]]}),
+    ],
+    ids=["no columns", "wrong type", "no group"],
+)
+def test_a_shard_without_the_columns_fails_by_name_and_the_others_are_done(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], other: pa.Table
+) -> None:
+    pq.write_table(other, shards / "05.parquet")
+    asked = ["score", str(shards), "--recipe", "coqa", "--by", "domain", "-q", "--json", "-o"]
+    assert main([*asked, str(tmp_path / "out")]) == 3
+    out, err = capsys.readouterr()
+    assert sum(json.loads(out)["overall"][s.label] for s in Status) == 11 * 250
+    assert "05.parquet" in err
+    assert len(err.splitlines()) == 1
+    assert len(finished(tmp_path / "out")) == 11
+    for path in shards.glob("*.parquet"):
+        pq.write_table(other, path)
+    assert main([*asked, str(tmp_path / "none")]) == 2
+    assert "00.parquet" in capsys.readouterr().err

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.align import KeyedReferences, missing_note, nothing_joined_note, unmatched_note
-from fastscore.errors import DataError, FormatError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import DataError, UnknownNameError, UsageError, did_you_mean
 from fastscore.kernels.threads import thread_count
 from fastscore.output import refuse_existing
 from fastscore.pipeline import load
@@ -202,13 +202,15 @@ class _Run:
             (folder / "summary.json").unlink(missing_ok=True)
             totals: Totals | None = None
             rows, failures, outputs, resumed = 0, [], [], 0
+            wrong: list[DataError | UsageError] = []
             for source, name in zip(sources, _shard_names(sources), strict=True):
                 before = manifest.finished.get(source.name)
                 if before is None or before.output != name:
                     try:
                         before = self._shard(source, folder, name)
                         manifest.add(before)
-                    except (DataError, FormatError) as error:
+                    except (DataError, UsageError) as error:
+                        wrong.append(error)
                         failures.append(str(error))
                         continue
                 else:
@@ -222,7 +224,10 @@ class _Run:
         finally:
             manifest.close()
         if totals is None:
-            raise DataError(failures[0] if len(failures) == 1 else f"no source could be scored: {'; '.join(failures)}")
+            if all(isinstance(error, UsageError) for error in wrong):
+                raise wrong[0]
+            more = f" (and {len(failures) - 3:,} more)" if len(failures) > 3 else ""
+            raise DataError(failures[0] if not failures[1:] else f"no source could be scored: {'; '.join(failures[:3])}{more}")
         if failures:
             summary = totals.summary(self.recipe.name, self.recipe.signature)
         else:

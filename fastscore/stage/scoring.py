@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from fastscore.align import KeyedReferences
-from fastscore.errors import DataError, EncodingError, FastscoreError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import ColumnTypeError, DataError, EncodingError, FastscoreError, UnknownNameError, UsageError, did_you_mean
 from fastscore.pipeline import REPORTED
 from fastscore.recipes import Recipe
 from fastscore.schema import Status
@@ -118,8 +118,8 @@ class BatchScorer:
                 raise
             row = first + (error.row if rows is None else int(rows[error.row]))
             raise not_utf8(f"{name}: {error.column}", row) from None
-        except UnknownNameError as error:
-            raise UnknownNameError(f"{name}: {error}") from None
+        except (UnknownNameError, ColumnTypeError) as error:
+            raise type(error)(f"{name}: {error}") from None
 
     def score(self, batch: pa.RecordBatch, threads: int | None = 1) -> pa.RecordBatch:
         """Item scores of a batch of items that are joined already."""
