@@ -9,8 +9,6 @@ Records without an id of their own go by their number in the file, from 0, as te
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import FormatError
+from fastscore.formats.files import read_whole
 from fastscore.formats.tables import read_table
 
 __all__ = ["read_dpr", "read_json", "read_records"]
@@ -76,10 +75,11 @@ def read_records(path: str | Path) -> pa.Table:
         A line is no JSON object, or its fields' types differ from other lines'; the message names the line.
     """
     path = Path(path)
-    if not _DPR_KEYS & _first_record(path).keys():
+    lines = _bytes(path).split(b"\n")
+    if not _DPR_KEYS & _first_record(lines).keys():
         return read_table(path, "jsonl").table
     records = []
-    for number, line in enumerate(_bytes(path).split(b"\n"), 1):
+    for number, line in enumerate(lines, 1):
         if line.strip():
             record = _decoded(path, line, f", line {number}")
             if not isinstance(record, dict):
@@ -88,27 +88,17 @@ def read_records(path: str | Path) -> pa.Table:
     return _record_table(path, records)
 
 
-def _first_record(path: Path) -> dict[str, Any]:
+def _first_record(lines: list[bytes]) -> dict[str, Any]:
     """The object on the first line that is not blank, or an empty one where there is none."""
-    with path.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
     try:
-        with gzip.open(path) if packed else path.open("rb") as lines:
-            first = next((line for line in lines if line.strip()), b"").removeprefix(b"\xef\xbb\xbf")
-            record = msgspec.json.decode(first)
-    except (OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        record = msgspec.json.decode(next((line for line in lines if line.strip()), b""))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
 
 def _bytes(path: Path) -> bytes:
-    raw = path.read_bytes()
-    if raw[:2] == b"\x1f\x8b":
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error) as error:
-            raise FormatError(f"{path}: cannot be unpacked ({error})") from None
-    return raw.removeprefix(b"\xef\xbb\xbf")
+    return read_whole(path).removeprefix(b"\xef\xbb\xbf")
 
 
 def _decoded(path: Path, raw: bytes, where: str = "") -> Any:

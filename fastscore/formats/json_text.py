@@ -6,20 +6,18 @@ shape, becomes a `FormatError` that names the file and the place.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from fastscore.errors import EncodingError, FormatError, UsageError
+from fastscore.errors import EncodingError, FormatError
+from fastscore.formats.files import read_whole
 
 __all__ = ["counted", "decode_entries", "decode_json", "not_utf8", "read_bytes", "repair_surrogates"]
 
 T = TypeVar("T")
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _ESCAPES = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _REPLACEMENT = b"\\ufffd"
 
@@ -30,28 +28,13 @@ def read_bytes(path: str | Path) -> bytes:
     Raises
     ------
     UsageError
-        There is no such file, or it cannot be opened.
+        There is no such file, or it cannot be read.
     FormatError
-        The file is empty, or a broken .gz or .zst.
+        The file is empty, a broken .gz or .zst, or larger than memory takes (`files.read_whole`).
     """
-    file = Path(path)
-    try:
-        if file.is_dir():
-            raise UsageError(f"{file}: this is a folder; name a file")
-        data = file.read_bytes()
-        if data[:2] == _GZIP:
-            data = gzip.decompress(data)
-        elif data[:4] == _ZSTD:
-            data = _from_zstd(data, file)
-    except FileNotFoundError:
-        raise UsageError(f"{file}: there is no such file") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FormatError(f"{file}: broken .gz ({error})") from None
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror or error})") from None
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = read_whole(path).removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
-        raise FormatError(f"{file}: the file is empty")
+        raise FormatError(f"{path}: the file is empty")
     return data
 
 
@@ -126,16 +109,6 @@ def not_utf8(data: bytes, name: str, first: int = 1) -> EncodingError | None:
 
 def _no_json(data: bytes, name: str, error: Exception) -> FormatError | EncodingError:
     return not_utf8(data, name) or FormatError(f"{name}: not JSON, or cut short: {error}")
-
-
-def _from_zstd(data: bytes, file: Path) -> bytes:
-    import pyarrow as pa
-
-    try:
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            return bytes(stream.read())
-    except (pa.ArrowInvalid, OSError) as error:
-        raise FormatError(f"{file}: broken .zst ({str(error).splitlines()[0]})") from None
 
 
 def repair_surrogates(data: bytes) -> tuple[bytes, int]:

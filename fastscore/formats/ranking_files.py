@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from fastscore.errors import FormatError, UnknownNameError, UsageError, did_you_mean
 from fastscore.formats.dpr import read_json, read_records
+from fastscore.formats.files import check_file
 from fastscore.formats.json_text import read_bytes
 from fastscore.formats.lists import Place
 from fastscore.formats.tables import read_table
@@ -46,6 +47,8 @@ _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _NUMBERS = {"score": pl.Float64, "rank": pl.Float64, "relevance": pl.Int64, "rel": pl.Int64}
 _RECORD_KEYS = {*QUERY_COLUMNS, *DOCUMENT_COLUMNS, "retrieved_ids", "relevant_ids", "ctxs", "positive_ctxs"}
 _HEAD = 1 << 16
+#: How much of a long first line is looked at.
+_LINE = 64 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 Side = Literal["run", "qrels"]
@@ -96,8 +99,7 @@ def format_of_ranking(path: Path, format: str | None = None) -> str:
         if name not in FORMATS:
             raise UnknownNameError(f"format: no format is called {format!r}.{did_you_mean(format, FORMATS)}")
         return name
-    if path.is_dir():
-        raise UsageError(f"{path}: this is a folder; name a file")
+    check_file(path)
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
@@ -110,8 +112,6 @@ def format_of_ranking(path: Path, format: str | None = None) -> str:
             return "jsonl"
         with _opened(path) as text:
             return _of_text(text, suffix)
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{path}: broken .gz ({error})") from None
     except OSError as error:
@@ -135,7 +135,7 @@ def _of_text(text: Any, suffix: str) -> str:
     if head.startswith(b"{"):
         first, newline, rest = head.partition(b"\n")
         if not newline:
-            first += text.readline()
+            first += text.readline(_LINE)
         return _of_object(first, rest.strip() or text.read(_HEAD).strip())
     lines = (line.strip(b"\r") for line in head.split(b"\n"))
     line = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), b"")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import stat
 import zlib
 from pathlib import Path
 
 from fastscore.errors import FormatError, UnknownNameError, UsageError, did_you_mean
+from fastscore.formats.files import check_file
 from fastscore.formats.shapes import LAYOUTS, shape_of_lines, shape_of_list, shape_of_object
 
 __all__ = ["FORMATS", "format_of"]
@@ -37,7 +37,7 @@ def format_of(path: str | Path, format: str | None = None) -> str:
     UnknownNameError
         No format has that name.
     UsageError
-        There is no such file.
+        There is no such file, or it is a pipe, a device or a socket.
     FormatError
         The file is empty, or its content is of no known format.
     """
@@ -47,15 +47,10 @@ def format_of(path: str | Path, format: str | None = None) -> str:
             raise UnknownNameError(f"format: no format is called {format!r}.{did_you_mean(format, [*FORMATS, *_ALIASES])}")
         return name
     file = Path(path)
-    if file.is_dir():
-        raise UsageError(f"{file}: this is a folder; name a file")
+    check_file(file)
     try:
-        if stat.S_ISFIFO(file.stat().st_mode):
-            raise UsageError(f"{file}: this is a pipe, which is read once only; pipe an Arrow stream into fastscore score -")
         with file.open("rb") as stream:
             head = stream.read(_HEAD)
-    except FileNotFoundError:
-        raise UsageError(f"{file}: there is no such file") from None
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror or error})") from None
     return _of_head(_unpacked(head, file), file)

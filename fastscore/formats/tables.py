@@ -19,6 +19,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError, UsageError
+from fastscore.formats.files import check_file
 from fastscore.formats.json_lines import bad_line, read_json_lines
 from fastscore.formats.json_text import counted, not_utf8, read_bytes
 from fastscore.formats.loaded import Loaded
@@ -42,8 +43,7 @@ def read_table(path: str | Path, format: str) -> Loaded:
     if format not in readers:
         raise UsageError(f"format: a table is one of {', '.join(readers)}, got {format!r}")
     file = Path(path)
-    if not file.exists():
-        raise UsageError(f"{file}: there is no such file")
+    check_file(file)
     try:
         table, notes, counts = readers[format](file)
     except (pa.ArrowInvalid, pa.ArrowException, OSError) as error:

@@ -7,8 +7,6 @@ column is not looked at, and a run's lines may go on after the tag.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastscore.errors import EncodingError, FormatError
+from fastscore.formats.files import read_whole
 from fastscore.kernels import lines as kernels
 
 __all__ = ["line_of", "read_qrels", "read_run"]
@@ -24,7 +23,6 @@ __all__ = ["line_of", "read_qrels", "read_run"]
 _RUN_LAYOUT = "query Q0 document rank score tag"
 _QRELS_LAYOUT = "query 0 document relevance"
 _ANY_NUMBER = 2**62
-_GZIP = b"\x1f\x8b"
 
 
 def read_run(path: str | Path) -> pa.Table:
@@ -92,15 +90,7 @@ def _split(path: Path, wanted: tuple[int, int, int], least: int, most: int, layo
 
 
 def _read(path: Path) -> bytes:
-    try:
-        raw = path.read_bytes()
-        if raw[:2] == _GZIP:
-            raw = gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise FormatError(f"{path}: cannot be read ({error})") from None
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    raw = read_whole(path).removeprefix(b"\xef\xbb\xbf")
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -188,19 +188,23 @@ def _whole_lines(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _opened(path: str) -> BinaryIO:
-    """A byte stream of a file that may be packed, told from its first bytes."""
+    """A byte stream of a file that may be packed."""
+    packing = _packing(path)
+    if packing is None:
+        return open(path, "rb")
+    return pa.CompressedInputStream(pa.PythonFile(open(path, "rb"), "r"), packing)  # type: ignore[no-any-return]
+
+
+def _packing(path: str) -> str | None:
+    """How a file is packed, told from its first bytes."""
     with open(path, "rb") as file:
         head = file.read(4)
-    if head[:2] == b"\x1f\x8b":
-        return pa.CompressedInputStream(pa.OSFile(path), "gzip")  # type: ignore[no-any-return]
-    if head == b"\x28\xb5\x2f\xfd":
-        return pa.CompressedInputStream(pa.OSFile(path), "zstd")  # type: ignore[no-any-return]
-    return open(path, "rb")
+    return "gzip" if head[:2] == b"\x1f\x8b" else "zstd" if head == b"\x28\xb5\x2f\xfd" else None
 
 
 def _csv(source: Source, notes: list[str]) -> Iterator[pa.RecordBatch]:
-    """A file of a usual size is read at once, with each row's fields counted; a huge one as a stream of rows."""
-    if os.path.getsize(source.path) <= _WHOLE_CSV:
+    """A file of a usual size, or packed, is read at once, with each row's fields counted; a huge one as a stream of rows."""
+    if os.path.getsize(source.path) <= _WHOLE_CSV or _packing(source.path):
         loaded = read_table(source.path, "csv")
         notes.extend(loaded.notes)
         batches = loaded.table.to_batches(_MOST_ROWS)

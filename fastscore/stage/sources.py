@@ -12,6 +12,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from fastscore.errors import FormatError, UsageError
+from fastscore.formats.files import check_file
 from fastscore.formats.sniff import format_of
 
 __all__ = ["Source", "find_sources"]
@@ -118,6 +119,7 @@ def _folder(root: Path, format: str | None) -> list[Source]:
 
 
 def _local(path: Path, root: Path, format: str | None) -> Source:
+    check_file(path)
     relative = path.relative_to(root) if path.is_relative_to(root) else path
     partitions: dict[str, str | None] = {}
     for part in relative.parts[:-1]:
