@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from fastscore.errors import FormatError, UnknownNameError, UsageError, did_you_mean
+from fastscore.formats.files import check_file
 from fastscore.recipes import ALIASES, RECIPES, Recipe, resolve_recipe
 
 __all__ = ["DEFAULT_FILE", "command_recipe", "own_recipes", "read_recipes"]
 
+#: How many recipes may start from each other in a chain.
+_MOST_BASES = 100
 #: Tables that hold the options of a command, which the command reads.
 _COMMANDS = ("compare", "differ", "explain", "merge", "report", "retrieval", "rewards", "score", "warmup")
 
@@ -36,10 +39,9 @@ def read_recipes(path: str | Path) -> dict[str, Recipe]:
         A base is unknown.
     """
     file = Path(path)
+    check_file(file)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"{file}: there is no such file of recipes") from None
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror or error})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -90,6 +92,8 @@ def _make(name: str, tables: Mapping[str, Any], made: dict[str, Recipe], waiting
     """Make a recipe, and the recipes of the same file that it starts from before it."""
     if name in made:
         return made[name]
+    if len(waiting) > _MOST_BASES:
+        raise UsageError(f"{file}: {waiting[0]!r} starts from more than {_MOST_BASES} recipes, one from the other")
     if name in waiting:
         raise UsageError(f"{file}: recipes start from each other in a ring: {' -> '.join((*waiting, name))}")
     if name in RECIPES or name.lower() in ALIASES:
