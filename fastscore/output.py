@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from fastscore.errors import UsageError
 from fastscore.version import __version__
 
-__all__ = ["placed", "put_in_place", "refuse_existing", "safe_frame", "write_items"]
+__all__ = ["place_in", "placed", "put_in_place", "refuse_existing", "safe_frame", "temporary_beside", "write_items"]
 
 _FORMULA = r"^[=+\-@\t\r]"
 
@@ -46,7 +46,7 @@ def write_items(items: pa.Table, path: Path, signature: str) -> None:
 @contextmanager
 def placed(path: Path) -> Iterator[str]:
     """A temporary name beside `path` to write to; it is put in place where the block ends, and removed where it fails."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, name = temporary_beside(path)
     os.close(handle)
     try:
         yield name
@@ -56,12 +56,39 @@ def placed(path: Path) -> Iterator[str]:
         raise
 
 
+def temporary_beside(path: Path) -> tuple[int, str]:
+    """A new file that its owner alone may read, and its name: hidden, in the folder of `path`, ending in ``.part``."""
+    return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
+
+
 def put_in_place(name: str, path: Path | str) -> None:
-    """Give a whole file its name, with the permissions that a new file has."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(name, 0o666 & ~mask)
+    """Give a whole file its name, with the permissions that a new file has there."""
+    os.chmod(name, _new_mode(name))
     os.replace(name, path)
+
+
+def place_in(folder: Path, name: str) -> Path:
+    """The path of an output below a folder, whose sub-folders are made.
+
+    Raises UsageError where a link leads out of the folder.
+    """
+    path, root = folder / name, folder.resolve()
+    parent = path.parent.resolve()
+    if parent != root and root not in parent.parents:
+        raise UsageError(f"-o {folder}: {path.parent} is a link that leads out of the folder, to {parent}; remove the link")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _new_mode(name: str) -> int:
+    """The permissions of a new file beside `name`, asked of one: to read the umask is to change it for all threads."""
+    probe = f"{name.removesuffix('.part')}.mode.part"
+    handle = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    try:
+        return os.fstat(handle).st_mode & 0o777
+    finally:
+        os.close(handle)
+        os.unlink(probe)
 
 
 def _parquet(items: pa.Table, name: str) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -20,6 +18,7 @@ from fastscore.html import sections
 from fastscore.html.charts import import_altair
 from fastscore.html.source import Source, open_sources
 from fastscore.html.words import count, shown
+from fastscore.output import placed
 from fastscore.stats.comparison import Comparison
 
 __all__ = ["report_html", "write_report"]
@@ -98,15 +97,8 @@ def write_report(path: str | Path, *items: Any, overwrite: bool = True, **option
     if file.exists() and not overwrite:
         raise UsageError(f"-o {file}: the file is there; --overwrite replaces it")
     page = report_html(*items, **options).encode()
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(page)
-        os.chmod(name, 0o644)
-        os.replace(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with placed(file) as name:
+        Path(name).write_bytes(page)
 
 
 def _page(title: str, sources: Sequence[Source], found: Comparison | None) -> str:

@@ -10,7 +10,6 @@ import contextlib
 import io
 import os
 import sys
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,7 +20,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError
-from fastscore.output import put_in_place, safe_frame
+from fastscore.output import put_in_place, safe_frame, temporary_beside
 from fastscore.version import __version__
 
 __all__ = ["ItemWriter", "item_metadata"]
@@ -67,8 +66,7 @@ class ItemWriter:
         self._first: pa.Schema | None = None
         self._last_words: dict[str, str] = {}
         if path != "-":
-            folder = Path(path).parent
-            handle, self._temporary = tempfile.mkstemp(dir=folder, prefix=f".{Path(path).name}.", suffix=".part")
+            handle, self._temporary = temporary_beside(Path(path))
             self._handle = os.fdopen(handle, "wb")
 
     def __enter__(self) -> Self:
