@@ -88,6 +88,8 @@ class Totals:
     def __init__(self, metrics: Sequence[str], by: Sequence[str] = ()) -> None:
         self.metrics = tuple(metrics)
         self.by = tuple(by)
+        if "" in self.by:
+            raise UsageError("by: a column without a name cannot give groups; give it a name")
         self._names: dict[str, dict[str, int]] = {"": {"": 0}, **{column: {} for column in self.by}}
         self._sums = {column: _Sums(self.metrics) for column in self._names}
         self._sums[""].grow(1)
@@ -211,22 +213,85 @@ class Totals:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Totals:
-        """Read back what `to_dict` gave. Raises DataError where it is not that."""
+        """Read back what `to_dict` gave. Raises DataError where it is not that, or its numbers do not go together."""
         try:
-            totals = cls(state["metrics"], state["by"])
-            for column, blocks in state["groups"].items():
-                names, sums = totals._names[column], totals._sums[column]
-                for value, block in blocks.items():
-                    place = names.setdefault(value, len(names))
-                    sums.grow(len(names))
-                    sums.statuses[place] = block["statuses"]
-                    for metric in totals.metrics:
-                        total, values = (int(n) for n in block["sums"][metric])
-                        limbs = [total >> 96, *((total >> shift) & 0xFFFFFFFF for shift in (64, 32, 0))]
-                        sums.add(metric, np.array([place]), np.array([limbs]), np.array([values]))
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-            raise DataError(f"totals: not what fastscore wrote ({error!r})") from None
+            given = _names_of(state, "metrics"), _names_of(state, "by")
+            totals = cls(*given)
+            groups = state["groups"]
+            if set(groups) != {"", *totals.by} or list(groups[""]) != [""]:
+                raise ValueError("the groups are not those of the by columns")
+            overall = _block_of(groups[""][""], totals.metrics)
+            for column, blocks in groups.items():
+                read = [_block_of(block, totals.metrics) for block in blocks.values()]
+                if column and _added_up(read, totals.metrics) != overall:
+                    raise ValueError(f"the groups of {column!r} do not add up to the whole")
+                totals._put(column, list(blocks), read)
+        except UsageError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            raise DataError(f"totals: not what fastscore wrote ({_reason(error)})") from None
         return totals
+
+    def rows(self) -> int:
+        """How many rows were added up, those without a score too."""
+        return int(self._sums[""].statuses[0].sum())
+
+    def _put(self, column: str, values: Sequence[str], blocks: Sequence[_Block]) -> None:
+        names, sums = self._names[column], self._sums[column]
+        for value, (statuses, exact, counts) in zip(values, blocks, strict=True):
+            place = names.setdefault(value, len(names))
+            sums.grow(len(names))
+            sums.statuses[place] = statuses
+            for metric, total, count in zip(self.metrics, exact, counts, strict=True):
+                limbs = [total >> 96, *((total >> shift) & 0xFFFFFFFF for shift in (64, 32, 0))]
+                sums.add(metric, np.array([place]), np.array([limbs]), np.array([count]))
+
+
+#: Counts by status, and each metric's exact sum and count of values.
+_Block = tuple[list[int], list[int], list[int]]
+
+
+def _names_of(state: Mapping[str, Any], key: str) -> list[str]:
+    names = state[key]
+    if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) and n for n in names) or len(set(names)) < len(names):
+        raise ValueError(f"{key} must be a list of different names, got {str(names)[:80]}")
+    return list(names)
+
+
+def _block_of(block: Mapping[str, Any], metrics: Sequence[str]) -> _Block:
+    """A group's numbers; ValueError where they are none that a group can have."""
+    statuses = block["statuses"]
+    if len(statuses) != _KINDS or not all(_is_count(n) for n in statuses):
+        raise ValueError(f"statuses must be {_KINDS} counts, got {str(statuses)[:80]}")
+    if set(block["sums"]) != set(metrics):
+        raise ValueError(f"sums must be those of {', '.join(metrics)}")
+    exact, counts = [], []
+    for metric in metrics:
+        text, count = block["sums"][metric]
+        if not isinstance(text, str) or not text.isascii() or not text.removeprefix("-").isdigit() or len(text) > 60:
+            raise ValueError(f"the sum of {metric} must be a whole number as text, got {str(text)[:80]!r}")
+        total = int(text)
+        if not _is_count(count) or count > sum(statuses):
+            raise ValueError(f"{metric} must have a count up to that of the rows, {sum(statuses)}, got {str(count)[:80]}")
+        if abs(total) > count << 127 or not -(2**63) <= total >> 96 < 2**63:
+            raise ValueError(f"the sum of {metric} is more than {count} scores can have")
+        exact.append(total)
+        counts.append(count)
+    return list(statuses), exact, counts
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _added_up(blocks: Sequence[_Block], metrics: Sequence[str]) -> _Block:
+    sizes = (_KINDS, len(metrics), len(metrics))
+    added = [[sum(block[part][i] for block in blocks) for i in range(size)] for part, size in enumerate(sizes)]
+    return added[0], added[1], added[2]
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())[:200]
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:

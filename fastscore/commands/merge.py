@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fastscore.commands.console import print_table
+from fastscore.commands.console import print_table, say
 from fastscore.errors import UsageError
 
 __all__ = ["merge"]
@@ -28,7 +28,9 @@ def merge(*scores: Path, json: Annotated[bool, Parameter(negative=())] = False) 
 
     if not scores:
         raise UsageError("SCORES is missing: name the files or folders to merge")
-    summary = merge_totals(scores)
+    notes: list[str] = []
+    summary = merge_totals(scores, notes)
+    say(*notes)
     if json:
         print(as_json(summary))
     else:

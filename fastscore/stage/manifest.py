@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, UsageError
+from fastscore.output import placed
+from fastscore.stage.sources import Source
+from fastscore.stage.strict import strict_json
+from fastscore.totals import Totals
 
-__all__ = ["LOCK", "MANIFEST", "Finished", "Manifest", "read_manifest"]
+__all__ = ["LOCK", "MANIFEST", "MISSING_FILE", "Finished", "Manifest", "is_whole", "read_manifest"]
 
 MANIFEST: Final = "manifest.jsonl"
 LOCK: Final = ".fastscore.lock"
+#: The shard of the references without a prediction; no source's shard has that name.
+MISSING_FILE: Final = "missing_predictions.parquet"
 _VERSION = 1
 
 
@@ -46,36 +52,73 @@ class _Head(msgspec.Struct, frozen=True):
 def read_manifest(path: Path) -> tuple[dict[str, Any], dict[str, Finished]]:
     """What was asked for, and the latest line of each input; a last line that a crash cut short is passed over.
 
-    Raises DataError where this is no manifest of this version, a line is broken, or an output leads out of the folder.
+    Raises FileNotFoundError where there is none, and DataError, which names the line, where this is no manifest of this version,
+    a line is broken or its numbers do not go together, or an output leads out of the folder.
     """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise DataError(f"{path}: not a manifest of fastscore (a link, or no file); --overwrite starts anew")
     lines = path.read_bytes().split(b"\n")[:-1]
-    try:
-        head = msgspec.json.decode(lines[0] if lines else b"", type=_Head)
-    except msgspec.DecodeError as error:
-        raise DataError(f"{path}: not a manifest of fastscore ({error}); --overwrite starts anew") from None
+    head: _Head = _line(path, 1, lines[0] if lines else b"", _Head)
     if head.fastscore_manifest != _VERSION:
         raise DataError(f"{path}: made by another version of the manifest; --overwrite starts anew")
+    if not isinstance(head.asked.get("signature"), str):
+        raise DataError(f"{path}: line 1: not a manifest of fastscore (no signature); --overwrite starts anew")
     finished: dict[str, Finished] = {}
     for number, line in enumerate(lines[1:], 2):
-        try:
-            if line:
-                shard = msgspec.json.decode(line, type=Finished)
-                finished[shard.input] = shard
-        except msgspec.DecodeError as error:
-            raise DataError(f"{path}: line {number} is broken ({error}); --overwrite starts anew") from None
-    for shard in finished.values():
-        place = Path(shard.output)
-        if place.is_absolute() or ".." in place.parts:
-            raise DataError(f"{path}: the output {shard.output!r} is outside the folder; --overwrite starts anew")
+        if line:
+            shard: Finished = _line(path, number, line, Finished)
+            place = Path(shard.output)
+            if place.is_absolute() or ".." in place.parts or "\0" in shard.output:
+                raise DataError(
+                    f"{path}: line {number}: the output {shard.output!r} is outside the folder; --overwrite starts anew"
+                )
+            finished[shard.input] = shard
     return head.asked, finished
 
 
-def _is_whole(path: Path, rows: int) -> bool:
+def _line(path: Path, number: int, line: bytes, kind: Any) -> Any:
+    try:
+        found = msgspec.convert(strict_json(line), kind)
+        if isinstance(found, Finished):
+            _check_numbers(found)
+        return found
+    except (ValueError, msgspec.ValidationError) as error:
+        what = "not a manifest of fastscore" if kind is _Head else "is broken"
+        said = " ".join(str(error).split())[:300]
+        raise DataError(f"{path}: line {number} {what} ({said}); --overwrite starts anew") from None
+
+
+def _check_numbers(shard: Finished) -> None:
+    """Raise ValueError where the rows are no count, or the totals are not those of so many rows."""
+    if not 0 <= shard.rows < 2**53:
+        raise ValueError(f"rows must be a count, got {shard.rows}")
+    if shard.totals is not None and (added := Totals.from_dict(shard.totals).rows()) != shard.rows:
+        raise ValueError(f"the statuses add up to {added:,} and the rows are {shard.rows:,}")
+
+
+def is_whole(path: Path, rows: int) -> bool:
     """Whether a shard is in place, with as many rows as were noted."""
     try:
         return path.is_file() and pq.read_metadata(path).num_rows == rows
     except (pa.ArrowException, OSError):
         return False
+
+
+def _has_scores(path: Path) -> bool:
+    """Whether this is a file of item scores that fastscore wrote."""
+    try:
+        return path.is_file() and b"fastscore.signature" in (pq.read_metadata(path).metadata or {})
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def _remove_parts(folder: Path) -> None:
+    """Remove what a run that was killed has left; not in folders that another run may hold, nor behind links."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not os.path.lexists(os.path.join(place, name, LOCK))]
+        for name in files:
+            if name.startswith(".") and name.endswith(".part"):
+                Path(place, name).unlink(missing_ok=True)
 
 
 class Manifest:
@@ -104,8 +147,8 @@ class Manifest:
         self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             self._take_lock()
-            for left in folder.rglob(".*.part"):
-                left.unlink(missing_ok=True)
+            _remove_parts(folder)
+            self._replaced = self._before() if overwrite else []
             self.finished = {} if overwrite else self._read(asked)
             if overwrite or not self.path.exists():
                 self._start(asked)
@@ -115,6 +158,35 @@ class Manifest:
         except BaseException:
             os.close(self._lock)
             raise
+
+    def prepare(self, sources: Sequence[Source]) -> None:
+        """Refuse shards of inputs that are no longer asked for; where all starts anew, remove the shards of before.
+
+        Only files of item scores that the manifest named are removed, and no file that is an input.
+        """
+        names = {s.name for s in sources}
+        gone = [name for name, shard in self.finished.items() if name not in names and shard.output != MISSING_FILE]
+        if gone:
+            raise DataError(
+                f"-o {self.folder}: has the shard of {gone[0]!r}, which is none of the inputs ({len(gone):,} in all); "
+                "name another folder, or --overwrite to start anew"
+            )
+        inputs = {Path(s.path).resolve() for s in sources if s.kind == "file"}
+        for path in self._replaced:
+            if path.resolve() not in inputs:
+                path.unlink(missing_ok=True)
+        (self.folder / "summary.json").unlink(missing_ok=True)
+        for table in self.folder.glob("groups.*.parquet"):
+            table.unlink(missing_ok=True)
+
+    def _before(self) -> list[Path]:
+        """The files of item scores that a manifest of before names, as far as it can be read."""
+        try:
+            outputs = [self.folder / shard.output for shard in read_manifest(self.path)[1].values()]
+        except (DataError, OSError):
+            return []
+        root = self.folder.resolve()
+        return [p for p in outputs if p.suffix == ".parquet" and root in p.resolve().parents and _has_scores(p)]
 
     def add(self, shard: Finished) -> None:
         """Note a shard that is in place; it is on the disk when this returns."""
@@ -150,16 +222,14 @@ class Manifest:
                     f"-o {self.folder}: made with {name} = {made.get(name)!r}, now {wanted.get(name)!r}; "
                     "name another folder, or --overwrite to start anew"
                 )
-        return {k: s for k, s in finished.items() if _is_whole(self.folder / s.output, s.rows)}
+        return {k: s for k, s in finished.items() if is_whole(self.folder / s.output, s.rows)}
 
     def _start(self, asked: Mapping[str, Any]) -> None:
         line = msgspec.json.encode(_Head(_VERSION, dict(asked))) + b"\n"
-        temporary = self.folder / f".{MANIFEST}.part"
-        with open(temporary, "wb") as file:
+        with placed(self.path) as name, open(name, "wb") as file:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, self.path)
 
     def _cut_torn_line(self) -> None:
         """Remove what a crash left behind the last line feed."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError, UsageError
+from fastscore.formats.files import check_file
 from fastscore.recipes import Recipe
 from fastscore.scoring import metric_names
-from fastscore.stage.manifest import MANIFEST, Finished, read_manifest
+from fastscore.stage.manifest import MANIFEST, Finished, is_whole, read_manifest
+from fastscore.stage.strict import strict_json
 from fastscore.totals import Totals
 
 __all__ = ["merge_totals", "totals_of"]
@@ -28,71 +29,130 @@ def totals_of(shard: Finished, folder: Path) -> Totals:
     return _from_items(folder / shard.output)
 
 
-def merge_totals(paths: Sequence[Path]) -> dict[str, Any]:
+def merge_totals(paths: Sequence[Path], notes: list[str] | None = None) -> dict[str, Any]:
     """The summary over several parquet files of item scores and folders of them, as if they had been scored in one run.
+
+    `notes` gets a line for each folder whose run did not come to its end.
 
     Raises
     ------
     UsageError
-        They are of different recipes, metrics or groups.
+        They are of different recipes, metrics or groups, or one of them is named twice, by itself or in a folder.
     DataError
-        One of them is nothing that fastscore wrote.
+        One of them is nothing that fastscore wrote, or was changed since.
     """
     merged: Totals | None = None
     first = ("", "")
+    seen: set[Path] = set()
     for path in paths:
-        for totals, signature, recipe in _parts(Path(path)):
+        for part in _parts(Path(path), notes if notes is not None else []):
+            if part.place in seen:
+                raise UsageError(f"{part.place}: named twice, by itself or in a folder; each file adds up once")
+            seen.add(part.place)
             if merged is None:
-                merged, first = totals, (signature, recipe)
+                merged, first = part.totals, (part.signature, part.recipe)
                 continue
-            if signature != first[0]:
-                raise UsageError(f"{path}: scored with {signature}, the one before with {first[0]}; these do not add up")
-            merged.merge(totals)
+            if part.signature != first[0]:
+                raise UsageError(f"{path}: scored with {part.signature}, the one before with {first[0]}; these do not add up")
+            merged.merge(part.totals)
     if merged is None:
         raise UsageError("merge: name at least one file or folder of item scores")
     return merged.summary(first[1], first[0])
 
 
-def _parts(path: Path) -> list[tuple[Totals, str, str]]:
-    if not path.exists():
-        raise UsageError(f"{path}: there is no such file or folder")
+class _Part(NamedTuple):
+    """One file's totals, where it lies, and what it was scored with."""
+
+    place: Path
+    totals: Totals
+    signature: str
+    recipe: str
+
+
+def _parts(path: Path, notes: list[str]) -> list[_Part]:
     if not path.is_dir():
+        check_file(path)
         return [_of_file(path)]
     try:
         asked, finished = read_manifest(path / MANIFEST)
-        signature = asked["signature"]
     except FileNotFoundError:
         raise DataError(f"{path}: the folder has no {MANIFEST}; it is no output of fastscore score") from None
-    except KeyError as error:
-        raise DataError(f"{path / MANIFEST}: not a whole manifest ({error})") from None
-    name = Recipe.from_signature(signature).name
-    return [(totals_of(shard, path), signature, name) for shard in finished.values()]
+    signature = asked["signature"]
+    name = _recipe_name(signature, path / MANIFEST)
+    parts = []
+    for shard in finished.values():
+        if not shard.rows and not (path / shard.output).exists():
+            continue  # references without a prediction, of which there were some before
+        if not is_whole(path / shard.output, shard.rows):
+            raise DataError(
+                f"{path / shard.output}: gone, or not as the {MANIFEST} has it ({shard.rows:,} rows); the same fastscore score "
+                "makes it again"
+            )
+        parts.append(_Part((path / shard.output).resolve(), totals_of(shard, path), signature, name))
+    if not parts:
+        raise DataError(f"{path}: no shard of this folder is finished; nothing to add up")
+    if not (path / "summary.json").is_file():
+        notes.append(f"{path}: its run did not come to its end (no summary.json); its {len(parts):,} shards are added up")
+    return parts
 
 
-def _of_file(path: Path) -> tuple[Totals, str, str]:
-    metadata = _metadata(path)
+def _of_file(path: Path) -> _Part:
+    metadata, rows = _metadata(path)
     if "fastscore.signature" not in metadata:
         raise DataError(f"{path}: not a parquet file of item scores that fastscore wrote")
     signature = metadata["fastscore.signature"]
-    name = metadata.get("fastscore.recipe") or Recipe.from_signature(signature).name
-    if "fastscore.totals" in metadata:
-        return Totals.from_dict(json.loads(metadata["fastscore.totals"])), signature, name
-    return _from_items(path), signature, name
+    name = metadata.get("fastscore.recipe") or _recipe_name(signature, path)
+    if "fastscore.totals" not in metadata:
+        return _Part(path.resolve(), _from_items(path), signature, name)
+    try:
+        totals = Totals.from_dict(strict_json(metadata["fastscore.totals"]))
+    except (ValueError, UsageError) as error:
+        raise DataError(f"{path}: metadata fastscore.totals: {error}") from None
+    if totals.rows() != rows:
+        raise DataError(
+            f"{path}: metadata fastscore.totals: the statuses add up to {totals.rows():,}, the file has {rows:,} rows"
+        )
+    return _Part(path.resolve(), totals, signature, name)
+
+
+def _recipe_name(signature: str, path: Path) -> str:
+    try:
+        return Recipe.from_signature(signature).name
+    except UsageError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def _from_items(path: Path) -> Totals:
-    by = json.loads(_metadata(path).get("fastscore.by", "[]"))
-    with pq.ParquetFile(path) as file:
-        metrics = metric_names(file.schema_arrow)
-        totals = Totals(metrics, by)
-        for batch in file.iter_batches(_STEP, columns=list(dict.fromkeys([*metrics, "status", *by]))):
-            totals.add(batch)
+    try:
+        by = strict_json(_metadata(path)[0].get("fastscore.by", "[]"))
+        if not isinstance(by, list) or not all(isinstance(name, str) for name in by):
+            raise ValueError("must be a list of columns")
+    except ValueError as error:
+        raise DataError(f"{path}: metadata fastscore.by: {error}") from None
+    try:
+        with pq.ParquetFile(path) as file:
+            metrics = metric_names(file.schema_arrow)
+            names = list(dict.fromkeys([*metrics, "status", *by]))
+            gone = [name for name in names if name not in file.schema_arrow.names]
+            if gone or not metrics:
+                raise DataError(f"{path}: not a file of item scores: there is no column {(gone or ['f1'])[0]!r}")
+            totals = Totals(metrics, by)
+            for batch in file.iter_batches(_STEP, columns=names):
+                totals.add(batch)
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{path}: not a whole parquet file: {str(error).splitlines()[0]}") from None
+    except UsageError as error:
+        raise DataError(f"{path}: {error}") from None
     return totals
 
 
-def _metadata(path: Path) -> dict[str, str]:
+def _metadata(path: Path) -> tuple[dict[str, str], int]:
+    """What a parquet file says of itself under fastscore's names, and its number of rows."""
     try:
-        found = pq.read_metadata(path).metadata or {}
+        found = pq.read_metadata(path)
+        texts = {k.decode(): v.decode() for k, v in (found.metadata or {}).items() if k.startswith(b"fastscore.")}
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{path}: not a parquet file: {str(error).splitlines()[0]}") from None
-    return {k.decode(): v.decode() for k, v in found.items() if k.startswith(b"fastscore.")}
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: metadata of fastscore that are not UTF-8; not a file that fastscore wrote") from None
+    return texts, found.num_rows
