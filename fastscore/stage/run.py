@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 from fastscore.align import KeyedReferences, missing_note, nothing_joined_note, unmatched_note
 from fastscore.errors import DataError, UnknownNameError, UsageError, did_you_mean
 from fastscore.kernels.threads import thread_count
-from fastscore.output import refuse_existing
+from fastscore.output import place_in, refuse_existing
 from fastscore.pipeline import load
 from fastscore.recipes import Recipe, resolve_recipe
 from fastscore.schema import Status
 from fastscore.scoring import metric_names
-from fastscore.stage.manifest import Finished, Manifest
+from fastscore.stage.manifest import MISSING_FILE, Finished, Manifest
 from fastscore.stage.merge import totals_of
 from fastscore.stage.progress import Progress
 from fastscore.stage.pump import BackgroundWriter, in_order
@@ -41,7 +41,6 @@ __all__ = ["limits_of", "score_files"]
 #: What the interpreter, the libraries and the kernels take before there is any data.
 _BASE = 420 << 20
 _MISSING = "(references without a prediction)"
-_MISSING_FILE = "missing_predictions.parquet"
 Inputs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -199,7 +198,7 @@ class _Run:
         _refuse_own_input(sources, [folder / name for name in _shard_names(sources)])
         manifest = Manifest(folder, self._asked(), overwrite)
         try:
-            (folder / "summary.json").unlink(missing_ok=True)
+            manifest.prepare(sources)
             totals: Totals | None = None
             rows, failures, outputs, resumed = 0, [], [], 0
             wrong: list[DataError | UsageError] = []
@@ -236,8 +235,7 @@ class _Run:
 
     def _shard(self, source: Source, folder: Path, name: str) -> Finished:
         before = source.fingerprint()
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = place_in(folder, name)
         with ItemWriter(target, self.recipe.signature, self.group_bytes) as writer:
             totals, rows = self._score(source, writer, None)
             self._describe(writer, totals)
@@ -265,25 +263,25 @@ class _Run:
         if self.scorer.gold is not None and self.scorer.given is None:
             if before is not None and before.rows == self.scorer.gold.missing().size:
                 totals.merge(totals_of(before, folder))
-                outputs.extend([str(folder / _MISSING_FILE)] if before.rows else [])
+                outputs.extend([str(folder / MISSING_FILE)] if before.rows else [])
                 return before.rows
             self.scorer.given = pq.read_schema(outputs[0])
         missing = self.scorer.missing()
         if missing is None:
             if before is not None:
-                (folder / _MISSING_FILE).unlink(missing_ok=True)
-                manifest.add(Finished(_MISSING, None, _MISSING_FILE, 0, Totals(totals.metrics, totals.by).to_dict()))
+                (folder / MISSING_FILE).unlink(missing_ok=True)
+                manifest.add(Finished(_MISSING, None, MISSING_FILE, 0, Totals(totals.metrics, totals.by).to_dict()))
             return 0
         part = Totals(totals.metrics, totals.by)
         part.add(missing)
         totals.merge(part)
-        outputs.append(str(folder / _MISSING_FILE))
-        with ItemWriter(folder / _MISSING_FILE, self.recipe.signature, self.group_bytes) as writer:
+        outputs.append(str(folder / MISSING_FILE))
+        with ItemWriter(folder / MISSING_FILE, self.recipe.signature, self.group_bytes) as writer:
             writer.write(missing)
             self._describe(writer, part)
             writer.commit()
         few = part.groups() <= MOST_GROUPS
-        manifest.add(Finished(_MISSING, None, _MISSING_FILE, missing.num_rows, part.to_dict() if few else None))
+        manifest.add(Finished(_MISSING, None, MISSING_FILE, missing.num_rows, part.to_dict() if few else None))
         return int(missing.num_rows)
 
     def _score(self, source: Source, writer: ItemWriter | None, totals: Totals | None) -> tuple[Totals, int]:
