@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from fastscore.align import KeyedReferences, missing_note, nothing_joined_note, unmatched_note
 from fastscore.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from fastscore.formats.files import for_arrow
 from fastscore.kernels.threads import thread_count
 from fastscore.output import place_in, refuse_existing
 from fastscore.pipeline import load
@@ -252,8 +253,9 @@ class _Run:
             )
         if self.scorer.gold is not None:
             keys = list(self.scorer.gold.keys)
-            for batch in pq.ParquetFile(folder / before.output).iter_batches(columns=keys):
-                self.scorer.gold.rows_of(pa.Table.from_batches([batch]))
+            with for_arrow(folder / before.output) as opened:
+                for batch in pq.ParquetFile(opened).iter_batches(columns=keys):
+                    self.scorer.gold.rows_of(pa.Table.from_batches([batch]))
 
     def _missing_shard(self, folder: Path, manifest: Manifest, totals: Totals | None, outputs: list[str]) -> int:
         """References that no prediction has met become a shard of their own."""
@@ -265,7 +267,8 @@ class _Run:
                 totals.merge(totals_of(before, folder))
                 outputs.extend([str(folder / MISSING_FILE)] if before.rows else [])
                 return before.rows
-            self.scorer.given = pq.read_schema(outputs[0])
+            with for_arrow(outputs[0]) as opened:
+                self.scorer.given = pq.read_schema(opened)
         missing = self.scorer.missing()
         if missing is None:
             if before is not None:
