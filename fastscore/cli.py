@@ -1,19 +1,22 @@
 """The command `fastscore`: thin over the library, one line on standard error for every mistake, results on standard output.
 
 Exit codes: 0 done; 2 the call is wrong; 3 the data are wrong, or `--check` or `--strict` found something; 4 below `--fail-under`;
-5 worse than the system before (`compare --fail-on-regression`); 130 stopped by Ctrl-C.
+5 worse than the system before (`compare --fail-on-regression`); 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from typing import Any
 
 from cyclopts import App, CycloptsError
 from cyclopts.config import Env, Toml
 
-from fastscore.commands.console import say
+from fastscore.commands.console import give_up_output, open_streams, say
 from fastscore.commands.options import STREAM
 from fastscore.errors import DataError, FastscoreError, UsageError
 from fastscore.version import __version__
@@ -25,7 +28,7 @@ app = App(
     help="Score question-answering predictions: the published scripts' numbers to the bit, at the speed of reading the file.",
     help_epilogue=(
         "Exit codes: 0 done; 2 wrong call; 3 wrong data, or --check or --strict found something; 4 below --fail-under; "
-        "5 worse than the system before (compare --fail-on-regression); 130 stopped. "
+        "5 worse than the system before (compare --fail-on-regression); 130 and 143 stopped. "
         'Options also come from fastscore.toml ([score] recipe = "coqa") and from FASTSCORE_SCORE_RECIPE and the like.'
     ),
     version=__version__,
@@ -52,6 +55,31 @@ for _name, _home, _help in _COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
+    open_streams()
+    before = _on_termination()
+    try:
+        return _run(arguments)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+class _Terminated(BaseException):
+    """The process was asked to end; what is half done is taken away on the way out."""
+
+
+def _on_termination() -> Any:
+    """Let SIGTERM be an exception, where that is nobody else's matter; what to give back at the end."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        return None
+
+    def terminate(number: int, frame: object) -> None:
+        raise _Terminated
+
+    return signal.signal(signal.SIGTERM, terminate)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
         # Made for each call, since a file found once is remembered.
@@ -76,16 +104,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(str(error))
         return 3
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_output()
         return 0
     except KeyboardInterrupt:
         say("stopped")
         return 130
+    except _Terminated:
+        say("stopped by SIGTERM")
+        return 143
     except MemoryError:
         say("not enough memory; give --memory, or fewer threads")
         return 3
     except OSError as error:
-        say(f"{error.filename or 'output'}: {error.strerror or error}")
+        say(f"{os.fsdecode(error.filename or 'output')}: {error.strerror or error}")
+        give_up_output()
+        return 3
+    except (UnicodeError, RecursionError) as error:
+        say(f"a name or a text that cannot be written here: {error}")
         return 3
     return code if isinstance(code, int) else 0
 

@@ -93,11 +93,12 @@ def _new_mode(name: str) -> int:
 
 def _parquet(items: pa.Table, name: str) -> None:
     texts = [f.name for f in items.schema if not pa.types.is_float64(f.type)]
-    pq.write_table(items, name, compression="zstd", use_dictionary=texts)
+    with open(name, "wb") as file:  # of Python's, since a folder's name may be no UTF-8
+        pq.write_table(items, file, compression="zstd", use_dictionary=texts)
 
 
 def _arrow(items: pa.Table, name: str) -> None:
-    with pa.OSFile(name, "wb") as sink, pyarrow.ipc.new_file(sink, items.schema) as writer:
+    with open(name, "wb") as file, pyarrow.ipc.new_file(file, items.schema) as writer:
         writer.write_table(items)
 
 
@@ -120,11 +121,13 @@ def safe_frame(items: pa.Table, *, formulas: bool = False) -> pl.DataFrame:
 
 
 def _jsonl(items: pa.Table, name: str) -> None:
-    safe_frame(items).write_ndjson(name)
+    with open(name, "wb") as file:
+        safe_frame(items).write_ndjson(file)
 
 
 def _csv(items: pa.Table, name: str) -> None:
-    safe_frame(items, formulas=True).write_csv(name)
+    with open(name, "wb") as file:
+        safe_frame(items, formulas=True).write_csv(file)
 
 
 _WRITERS: dict[str, Callable[[pa.Table, str], None]] = {".parquet": _parquet, ".arrow": _arrow, ".jsonl": _jsonl, ".csv": _csv}

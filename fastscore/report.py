@@ -17,7 +17,7 @@ from rich.text import Text
 
 from fastscore.schema import Status
 
-__all__ = ["as_json", "histogram", "safe_text", "summary_table", "table_text"]
+__all__ = ["as_json", "histogram", "print_unfolded", "safe_text", "summary_table", "table_text"]
 
 _SHORT = {"exact_match": "EM", "f1": "F1", "precision": "P", "recall": "R"}
 _BAR = 12
@@ -88,8 +88,19 @@ def table_text(summary: Mapping[str, Any], width: int = 110) -> str:
     """The table as plain text."""
     console = Console(width=width, no_color=True, force_terminal=False, highlight=False)
     with console.capture() as capture:
-        console.print(summary_table(summary))
+        print_unfolded(console, summary_table(summary))
     return capture.get().rstrip("\n")
+
+
+def print_unfolded(console: Console, shown: Any) -> None:
+    """Print tables within the console's width and lines of text, such as a signature, in one piece, for a file or a pipe."""
+    while hasattr(shown, "__rich__"):
+        shown = shown.__rich__()
+    if isinstance(shown, Group):
+        for part in shown.renderables:
+            print_unfolded(console, part)
+    else:
+        console.print(shown, soft_wrap=isinstance(shown, Text))
 
 
 def _cells(block: Mapping[str, Any], metrics: list[str]) -> list[Text]:

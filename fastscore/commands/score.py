@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fastscore.commands.console import print_table, say
+from fastscore.commands.console import closed_streams, print_table, say
 from fastscore.commands.options import check_threshold, from_argument, memory_bytes, split_inputs, storage_of, thresholds_of
 from fastscore.errors import DataError, UsageError
 
@@ -132,6 +132,8 @@ def score(
     from fastscore.recipe_files import command_recipe
 
     output = None if output is None else from_argument(output)
+    if output == "-" and "stdout" in closed_streams:
+        raise UsageError("-o -: standard output is closed; name a file")
     found, note = command_recipe(recipe, recipes)
     ci = ci or bootstrap or bool(cluster)
     inputs, gold = split_inputs(paths, references_file)

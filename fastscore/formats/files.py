@@ -12,12 +12,13 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fastscore.errors import FormatError, UsageError
 
-__all__ = ["check_file", "memory_free", "read_whole"]
+__all__ = ["check_file", "for_arrow", "memory_free", "read_whole"]
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _STEP = 8 << 20
@@ -44,6 +45,17 @@ def check_file(path: str | Path) -> None:
         if is_kind(mode):
             pipe = "; write it to a file, or pipe an Arrow stream into fastscore score -" if "pipe" in what else ""
             raise UsageError(f"{path}: this is {what}; name a file{pipe}")
+
+
+@contextmanager
+def for_arrow(path: str | Path) -> Iterator[Any]:
+    """What Arrow's readers take for a file: its name, or where that is no UTF-8 the open file."""
+    name = str(path)
+    if os.fsencode(name).decode("utf-8", "replace") == name:
+        yield name
+        return
+    with open(path, "rb") as file:
+        yield file
 
 
 def read_whole(path: str | Path) -> bytes:

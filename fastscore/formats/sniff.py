@@ -67,7 +67,7 @@ def _unpacked(head: bytes, file: Path) -> bytes:
         import pyarrow as pa
 
         try:
-            with pa.OSFile(str(file)) as source, pa.CompressedInputStream(source, "zstd") as stream:
+            with file.open("rb") as source, pa.CompressedInputStream(source, "zstd") as stream:
                 return bytes(stream.read(_HEAD))
         except (pa.ArrowInvalid, OSError) as error:
             raise FormatError(f"{file}: broken .zst ({str(error).splitlines()[0]})") from None

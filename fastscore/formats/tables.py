@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
+import mmap
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -19,12 +21,12 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError, UsageError
-from fastscore.formats.files import check_file
+from fastscore.formats.files import check_file, for_arrow
 from fastscore.formats.json_lines import bad_line, read_json_lines
 from fastscore.formats.json_text import counted, not_utf8, read_bytes
 from fastscore.formats.loaded import Loaded
 
-__all__ = ["bad_line", "csv_fault", "read_table"]
+__all__ = ["bad_line", "csv_fault", "mapped", "read_table"]
 
 
 def read_table(path: str | Path, format: str) -> Loaded:
@@ -57,11 +59,12 @@ Read = tuple[pa.Table, tuple[str, ...], dict[str, int]]
 
 
 def _read_parquet(file: Path) -> Read:
-    return pq.ParquetFile(file).read(), (), {}
+    with for_arrow(file) as source:
+        return pq.ParquetFile(source).read(), (), {}
 
 
 def _read_arrow(file: Path) -> Read:
-    with pa.memory_map(str(file)) as source:
+    with mapped(file) as source:
         stream = source.read(6) != b"ARROW1"
         source.seek(0)
         table = (pyarrow.ipc.open_stream(source) if stream else pyarrow.ipc.open_file(source)).read_all()
@@ -71,6 +74,14 @@ def _read_arrow(file: Path) -> Read:
         except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
             raise FormatError(f"{file}: column {name!r} is broken: {str(error).splitlines()[0]}") from None
     return table, (), {}
+
+
+def mapped(path: str | Path) -> pa.BufferReader:
+    """A file's bytes without a copy, whatever its name is: Arrow takes names of UTF-8 alone."""
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise FormatError(f"{path}: the file is empty")
+        return pa.BufferReader(pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def _read_json_lines(file: Path) -> Read:

@@ -7,6 +7,7 @@ finished inputs are the same; a last line that a crash cut short is passed over.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, UsageError
+from fastscore.formats.files import for_arrow
 from fastscore.output import placed
 from fastscore.stage.sources import Source
 from fastscore.stage.strict import strict_json
@@ -76,6 +78,11 @@ def read_manifest(path: Path) -> tuple[dict[str, Any], dict[str, Finished]]:
     return head.asked, finished
 
 
+def _encoded(line: Any) -> bytes:
+    """A line of the manifest, all of ASCII: a file's name may be no UTF-8."""
+    return json.dumps(msgspec.to_builtins(line), separators=(",", ":")).encode() + b"\n"
+
+
 def _line(path: Path, number: int, line: bytes, kind: Any) -> Any:
     try:
         found = msgspec.convert(strict_json(line), kind)
@@ -99,15 +106,20 @@ def _check_numbers(shard: Finished) -> None:
 def is_whole(path: Path, rows: int) -> bool:
     """Whether a shard is in place, with as many rows as were noted."""
     try:
-        return path.is_file() and pq.read_metadata(path).num_rows == rows
+        return path.is_file() and _metadata(path).num_rows == rows
     except (pa.ArrowException, OSError):
         return False
+
+
+def _metadata(path: Path) -> Any:
+    with for_arrow(path) as file:
+        return pq.read_metadata(file)
 
 
 def _has_scores(path: Path) -> bool:
     """Whether this is a file of item scores that fastscore wrote."""
     try:
-        return path.is_file() and b"fastscore.signature" in (pq.read_metadata(path).metadata or {})
+        return path.is_file() and b"fastscore.signature" in (_metadata(path).metadata or {})
     except (pa.ArrowException, OSError):
         return False
 
@@ -190,7 +202,7 @@ class Manifest:
 
     def add(self, shard: Finished) -> None:
         """Note a shard that is in place; it is on the disk when this returns."""
-        os.write(self._file, msgspec.json.encode(shard) + b"\n")
+        os.write(self._file, _encoded(shard))
         os.fsync(self._file)
         self.finished[shard.input] = shard
 
@@ -215,7 +227,7 @@ class Manifest:
                 )
             return {}
         made, finished = read_manifest(self.path)
-        wanted = msgspec.json.decode(msgspec.json.encode(dict(asked)))
+        wanted = json.loads(json.dumps(dict(asked)))
         for name in dict.fromkeys([*wanted, *made]):
             if wanted.get(name) != made.get(name):
                 raise DataError(
@@ -225,7 +237,7 @@ class Manifest:
         return {k: s for k, s in finished.items() if is_whole(self.folder / s.output, s.rows)}
 
     def _start(self, asked: Mapping[str, Any]) -> None:
-        line = msgspec.json.encode(_Head(_VERSION, dict(asked))) + b"\n"
+        line = _encoded(_Head(_VERSION, dict(asked)))
         with placed(self.path) as name, open(name, "wb") as file:
             file.write(line)
             file.flush()

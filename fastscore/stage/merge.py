@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError, UsageError
-from fastscore.formats.files import check_file
+from fastscore.formats.files import check_file, for_arrow
 from fastscore.recipes import Recipe
 from fastscore.scoring import metric_names
 from fastscore.stage.manifest import MANIFEST, Finished, is_whole, read_manifest
@@ -130,7 +130,7 @@ def _from_items(path: Path) -> Totals:
     except ValueError as error:
         raise DataError(f"{path}: metadata fastscore.by: {error}") from None
     try:
-        with pq.ParquetFile(path) as file:
+        with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
             metrics = metric_names(file.schema_arrow)
             names = list(dict.fromkeys([*metrics, "status", *by]))
             gone = [name for name in names if name not in file.schema_arrow.names]
@@ -149,7 +149,8 @@ def _from_items(path: Path) -> Totals:
 def _metadata(path: Path) -> tuple[dict[str, str], int]:
     """What a parquet file says of itself under fastscore's names, and its number of rows."""
     try:
-        found = pq.read_metadata(path)
+        with for_arrow(path) as opened:
+            found = pq.read_metadata(opened)
         texts = {k.decode(): v.decode() for k, v in (found.metadata or {}).items() if k.startswith(b"fastscore.")}
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{path}: not a parquet file: {str(error).splitlines()[0]}") from None

@@ -19,10 +19,11 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from fastscore.errors import DataError, FormatError
+from fastscore.formats.files import for_arrow
 from fastscore.formats.json_lines import read_json_lines, types_of_lines, wide_bounds
 from fastscore.formats.json_text import counted
 from fastscore.formats.json_types import Types, merged_types, plain_types
-from fastscore.formats.tables import read_table
+from fastscore.formats.tables import mapped, read_table
 from fastscore.stage.sources import Source
 
 __all__ = ["Limits", "Wanted", "read_batches"]
@@ -86,14 +87,17 @@ def _raw(source: Source, wanted: Wanted, limits: Limits, notes: list[str]) -> It
     if source.format == "parquet":
         return _parquet(source, wanted, limits)
     if source.format == "arrow":
-        return _selected(source, _arrow(pa.memory_map(source.path)), wanted)
+        return _selected(source, _arrow(mapped(source.path)), wanted)
     if source.format == "jsonl":
         return _json_lines(source, wanted, limits, notes)
     return _selected(source, _csv(source, notes), wanted)
 
 
 def _parquet(source: Source, wanted: Wanted, limits: Limits) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
+    with (
+        for_arrow(source.path) as opened,
+        pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file,
+    ):
         names = _picked(source, file.schema_arrow.names, wanted)
         meta = file.metadata
         size = sum(meta.row_group(g).total_byte_size for g in range(meta.num_row_groups))

@@ -125,8 +125,13 @@ def _local(path: Path, root: Path, format: str | None) -> Source:
     for part in relative.parts[:-1]:
         name, equals, value = part.partition("=")
         if equals and name:
-            partitions[unquote(name)] = None if value == _HIVE_NULL else unquote(value)
+            partitions[_text(name)] = None if value == _HIVE_NULL else _text(value)
     return Source(str(path), relative.as_posix(), "file", format_of(path, format), partitions)
+
+
+def _text(part: str) -> str:
+    """Part of a path as text; bytes that are no UTF-8 become U+FFFD, since a column holds text."""
+    return os.fsencode(unquote(part)).decode("utf-8", "replace")
 
 
 def _remote(url: str, format: str | None, storage_options: Mapping[str, str] | None) -> list[Source]:

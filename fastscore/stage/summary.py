@@ -37,10 +37,11 @@ def write_summary(totals: Totals, recipe: str, signature: str, folder: Path, pre
 
 def _write_groups(totals: Totals, column: str, path: str) -> None:
     writer: Any = None
-    for table in totals.group_tables(column):
-        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-        writer.write_table(table)
-    writer.close()
+    with open(path, "wb") as file:
+        for table in totals.group_tables(column):
+            writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
+            writer.write_table(table)
+        writer.close()
 
 
 def _file_name(column: str) -> str:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.errors import FormatError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
+from fastscore.formats.files import for_arrow
 from fastscore.schema import WORD_METRICS
 
 __all__ = ["SIGNATURE_KEY", "Scores", "check_signatures", "default_keys", "system_names"]
@@ -62,7 +63,7 @@ class Scores:
         if isinstance(source, pa.Table):
             schema, rows = source.schema, source.num_rows
         elif isinstance(source, str):
-            with pq.ParquetFile(source) as file:
+            with for_arrow(source) as opened, pq.ParquetFile(opened) as file:
                 schema, rows = file.schema_arrow, file.metadata.num_rows
         else:
             raise UsageError(f"system {name!r}: a table or a file of item scores is allowed, got {type(source).__name__}.")
@@ -79,7 +80,8 @@ class Scores:
                 raise UnknownNameError(f"system {self.name!r} has no column {name!r}.{did_you_mean(name, self.columns)}")
         if isinstance(self.source, pa.Table):
             return self.source.select(list(columns))
-        return pq.read_table(self.source, columns=list(columns), partitioning=None)
+        with for_arrow(self.source) as opened, pq.ParquetFile(opened) as file:
+            return file.read(columns=list(columns))
 
     def predictions(self, rows: Sequence[int]) -> list[str | None]:
         """Return the predictions of the given rows, None where there is no such column."""
@@ -99,7 +101,8 @@ def _opened(where: str, name: str) -> Any:
     kind = "parquet" if where.endswith(".parquet") else format_of(where)
     if kind == "parquet":
         try:
-            pq.ParquetFile(where).close()
+            with for_arrow(where) as opened:
+                pq.ParquetFile(opened).close()
         except (pa.ArrowInvalid, OSError) as error:
             reason = str(error).splitlines()[0]
             raise FormatError(f"{where}: a parquet file of item scores is allowed, this is none: {reason}") from None
