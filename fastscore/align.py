@@ -15,6 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastscore.arguments import column_names
+from fastscore.arrow import foreign_errors, kind_of, refuse_doubled, sound, sound_layout, to_polars
 from fastscore.errors import ColumnTypeError, EncodingError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
 from fastscore.formats.positions import count_misplaced
 from fastscore.schema import Status
@@ -54,8 +56,9 @@ class KeyedReferences:
     """
 
     def __init__(self, references: pa.Table, keys: Sequence[str] | None = None) -> None:
+        _check_layout(references, "references")
         self.table = references
-        self.keys = tuple(keys) if keys else tuple(k for k in _KEYS if k in references.column_names)
+        self.keys = column_names(keys, "keys") or tuple(k for k in _KEYS if k in references.column_names)
         if not self.keys:
             found = did_you_mean("question_id", references.column_names)
             raise UnknownNameError(f"references: a key column question_id is needed, or name the keys.{found}")
@@ -129,6 +132,7 @@ def align(
     """
     if order not in ("predictions", "references"):
         raise UsageError(f"order: predictions or references is allowed, got {order!r}")
+    _check_layout(predictions, "predictions")
     keyed = KeyedReferences(references, keys)
     rows = keyed.rows_of(predictions)
     missing = keyed.missing()
@@ -158,6 +162,13 @@ def align(
     notes += tuple(f"{n} {_MISPLACED[name]}" for name, n in misplaced.items() if n)
     counts |= misplaced
     return Aligned(table, counts, notes)
+
+
+def _check_layout(table: pa.Table, side: str) -> None:
+    """Refuse a table whose rows cannot be taken: each column of it is moved, whether it has a role or not."""
+    refuse_doubled(table.column_names, side)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        sound_layout(column, f"{side}: column {name!r}")
 
 
 def _repeated(predictions: pa.Table, keys: Sequence[str]) -> int:
@@ -191,17 +202,17 @@ def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
     for key in keys:
         if key not in table.column_names:
             raise UnknownNameError(f"{side}: the key column {key!r} is not there.{did_you_mean(key, table.column_names)}")
-        if table.column_names.count(key) > 1:
-            raise UsageError(f"{side}: the key column {key!r} is there twice; give each column a name of its own")
         column = table.column(key)
+        sound(column, f"{side}: key column {key!r}")
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if _is_binary(kind):
             column = _decoded(column, key, side)
         elif not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
             raise ColumnTypeError(
-                f"{side}: key column {key!r} must be text or integer, got {column.type}; a float cannot hold every id exactly"
+                f"{side}: key column {key!r} must be text or integer, got {kind_of(column.type)}; "
+                "a float cannot hold every id exactly"
             )
-        series = pl.Series(key, pl.from_arrow(column)).cast(pl.String)
+        series = to_polars(column, f"{side}: key column {key!r}").alias(key).cast(pl.String)
         columns.append(series.set(series == "", None))
     return pl.DataFrame(columns)
 
@@ -263,7 +274,8 @@ def _take(table: pa.Table, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> 
     if kinds != table.schema.types:
         fields = [f.with_type(kind) for f, kind in zip(table.schema, kinds, strict=True)]
         table = table.cast(pa.schema(fields))
-    return table.take(pa.array(rows, mask=rows < 0))
+    with foreign_errors("the rows of the two sides cannot be put together"):
+        return table.take(pa.array(rows, mask=rows < 0))
 
 
 def _takeable(kind: pa.DataType, large: bool) -> pa.DataType:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from fastscore.align import align
-from fastscore.errors import ColumnTypeError, EncodingError, UnknownNameError, UsageError, did_you_mean
+from fastscore.arguments import column_name, column_names, is_path, optional_text, path_of, thread_number
+from fastscore.arrow import foreign_errors, guarded, table_of
+from fastscore.errors import EncodingError, UnknownNameError, did_you_mean
 from fastscore.formats import Loaded, read_predictions, read_references
 from fastscore.recipes import Recipe, resolve_recipe
 from fastscore.result import Result
+from fastscore.rows import table_of_rows
 from fastscore.schema import WORD_METRICS
 from fastscore.scoring import KEY_COLUMNS, score_batch, span_metrics, top_ns
 from fastscore.text.normalize import not_utf8
@@ -27,6 +28,7 @@ Side = Literal["predictions", "references"]
 REPORTED = ("domain", "has_answer")
 
 
+@guarded
 def score(
     predictions: Any,
     references: Any = None,
@@ -47,8 +49,9 @@ def score(
     Parameters
     ----------
     predictions
-        A path, a pyarrow Table or RecordBatch, a polars LazyFrame, or anything with ``__arrow_c_stream__`` (polars and pandas
-        frames, DuckDB relations). Without `references` it has a column of references too.
+        A path, a pyarrow Table or RecordBatch, a polars LazyFrame, anything with ``__arrow_c_stream__`` (polars and pandas
+        frames, DuckDB relations) or ``__arrow_c_array__``, or rows as dicts. Without `references` it has a column of
+        references too.
     references
         The same kinds, one row a question; joined by key.
     recipe
@@ -82,13 +85,16 @@ def score(
         The data are wrong: keys twice, text that is not UTF-8, a file that is not of its format.
     """
     found, note = resolve_recipe(recipe)
-    groups = (by,) if isinstance(by, str) else tuple(by or ())
+    groups, kept, join_by = column_names(by, "by"), column_names(keep, "keep"), column_names(keys, "keys")
+    prediction, references_column = column_name(prediction, "prediction"), column_name(references_column, "references_column")
+    workers = thread_number(threads)
+    top_ns(top_n)
     loaded = load(predictions, "predictions", format)
     gold = None if references is None else load(references, "references", references_format)
     loaded, gold = with_columns(loaded, gold, prediction, references_column)
-    table, notes = aligned_items(loaded, gold, keys)
+    table, notes = aligned_items(loaded, gold, join_by)
     notes = (*((note,) if note else ()), *notes)
-    return score_items(table, found, by=groups, keep=keep, top_n=top_n, threads=threads, notes=notes)
+    return score_items(table, found, by=groups, keep=kept, top_n=top_n, threads=workers, notes=notes)
 
 
 def score_items(
@@ -162,59 +168,17 @@ def load(source: Any, side: Side, format: str | None = None) -> Loaded:
     UsageError
         The input is of no kind that can be read.
     """
-    if isinstance(source, (str, os.PathLike)):
-        return (read_predictions if side == "predictions" else read_references)(Path(source), format)
+    if is_path(source):
+        read = read_predictions if side == "predictions" else read_references
+        given = optional_text(format, "format" if side == "predictions" else "references_format")
+        with foreign_errors(f"{side}: the file cannot be read"):
+            return read(path_of(source, side), given)
     if isinstance(source, Loaded):
         return source
-    if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
-    if not isinstance(source, pa.Table):
-        source = _as_table(source, side)
-    doubled = [name for name in dict.fromkeys(source.column_names) if source.column_names.count(name) > 1]
-    if doubled:
-        raise UsageError(f"{side}: the column name {doubled[0]!r} stands twice; rename one of them")
-    keys = tuple(k for k in KEY_COLUMNS if k in source.column_names)
-    return Loaded(source, "table", keys)
-
-
-def _as_table(source: Any, side: Side) -> pa.Table:
-    if (
-        type(source).__module__.partition(".")[0] == "polars"
-        and hasattr(source, "collect")
-        and not hasattr(source, "__arrow_c_stream__")
-    ):
-        source = source.collect()
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    if isinstance(source, Iterable) and not isinstance(source, (str, bytes, dict)):
-        rows = list(source)
-        if rows and all(isinstance(r, dict) for r in rows):
-            return _of_rows(rows, side)
-    raise UsageError(
-        f"{side}: a path, an Arrow table, or anything with __arrow_c_stream__ (polars, pandas, DuckDB) is allowed, "
-        f"got {type(source).__name__}"
-    )
-
-
-def _of_rows(rows: list[dict[str, Any]], side: Side) -> pa.Table:
-    """A table of dicts, with every key that any of them has; lone surrogates become U+FFFD."""
-    names = list(dict.fromkeys(str(name) for row in rows for name in row))
-    columns = {}
-    for name in names:
-        values = [_repaired(row.get(name)) for row in rows]
-        try:
-            columns[name] = pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise ColumnTypeError(f"{side}: {name!r} must be of one type in all rows: {str(error).splitlines()[0]}") from None
-    return pa.table(columns)
-
-
-def _repaired(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, (list, tuple)):
-        return [_repaired(v) for v in value]
-    return value
+    table = table_of(source, side)
+    if table is None:
+        table = table_of_rows(source, side)
+    return Loaded(table, "table", tuple(k for k in KEY_COLUMNS if k in table.column_names))
 
 
 def _renamed(table: pa.Table, old: str, new: str) -> pa.Table:

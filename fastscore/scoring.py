@@ -6,13 +6,15 @@ It is stateless, picklable and order-free; the file pipeline, the engines and th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fastscore.arguments import column_name, column_names, text_list, thread_number, whole_number
+from fastscore.arrow import foreign_errors, guarded, refuse_doubled, sound
 from fastscore.errors import ColumnTypeError, UnknownNameError, UsageError, did_you_mean
 from fastscore.metrics.spans import score_spans
 from fastscore.metrics.words import score_words
@@ -21,12 +23,22 @@ from fastscore.schema import WORD_METRICS, Status
 from fastscore.statuses import status_array, status_codes
 from fastscore.text.columns import ListColumn, TextColumn, list_column, text_column
 
-__all__ = ["KEY_COLUMNS", "metric_names", "score_batch", "score_one", "span_metrics", "status_array", "status_codes", "top_ns"]
+__all__ = [
+    "KEY_COLUMNS",
+    "metric_names",
+    "score_batch",
+    "score_one",
+    "span_metrics",
+    "status_array",
+    "status_codes",
+    "top_ns",
+]
 
 #: The columns that are kept as keys where a batch has them.
 KEY_COLUMNS = ("question_id", "turn_id", "sample_id")
 
 
+@guarded
 def score_batch(
     batch: pa.RecordBatch,
     recipe: str | Recipe,
@@ -68,27 +80,37 @@ def score_batch(
     UnknownNameError
         A column or the recipe is unknown.
     ColumnTypeError
-        A column has a type that its role does not allow.
+        A column has a type that its role does not allow, or `batch` is no record batch.
+    UsageError
+        Two columns have one name, or an argument is not allowed.
     EncodingError
         A text is not valid UTF-8; names the row.
+    DataError
+        A column's Arrow array is broken.
     """
     found = find_recipe(recipe)
+    batch = _batch(batch)
     rows = batch.num_rows
+    workers, ns = thread_number(threads), top_ns(top_n)
+    prediction, references = column_name(prediction, "prediction"), column_name(references, "references")
+    handed_on = (*(k for k in KEY_COLUMNS if k in batch.schema.names), *_kept(batch, column_names(keep, "keep")))
+    columns = {name: batch.column(name) for name in handed_on}
+    for name in handed_on:
+        if name not in (prediction, references):
+            sound(columns[name], f"column {name!r}")
     status = status_codes(batch)
     texts = text_column(_array(batch, prediction), prediction)
     lists = list_column(_array(batch, references), references)
-    scores = score_words(texts, lists, found, status=status, threads=threads)
-    handed_on = (*(k for k in KEY_COLUMNS if k in batch.schema.names), *_kept(batch, keep))
-    columns = {name: batch.column(name) for name in handed_on}
+    scores = score_words(texts, lists, found, status=status, threads=workers)
     unscored = _unscored(scores.status, found)
     for name in WORD_METRICS:
         columns[name] = float_array(getattr(scores, name), unscored)
     best = scores.best_reference
     columns["best_reference"] = pa.array(best, mask=best < 0) if (best < 0).any() else pa.array(best)
-    if span_metrics(batch.schema, found, top_n):
+    if span_metrics(batch.schema, found, ns):
         overlap: Literal["half-open", "touching"] = "touching" if found.spans == "touching" else "half-open"
         pair = batch.column("prediction_spans"), batch.column("reference_spans")
-        given = score_spans(*pair, overlap=overlap, top_n=top_ns(top_n))
+        given = score_spans(*pair, overlap=overlap, top_n=ns)
         silent = scores.status != Status.OK
         for name, values in given.items():
             if silent.any():
@@ -101,6 +123,7 @@ def score_batch(
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields))
 
 
+@guarded
 def score_one(prediction: str | None, references: str | Sequence[str | None] | None, recipe: str | Recipe) -> dict[str, Any]:
     """Score a single answer.
 
@@ -124,10 +147,8 @@ def score_one(prediction: str | None, references: str | Sequence[str | None] | N
         An argument is neither text nor None.
     """
     found = find_recipe(recipe)
-    if isinstance(references, str):
-        references = (references,)
     texts = _texts_of([prediction], "prediction")
-    given = _texts_of(list(references) if references is not None else [], "references")
+    given = _texts_of([] if references is None else text_list(references, "references"), "references")
     kept = np.flatnonzero(given.valid) if given.valid is not None else None
     places = None
     if kept is not None:
@@ -169,11 +190,9 @@ def _is_metric(name: str) -> bool:
 
 def top_ns(top_n: int | Sequence[int]) -> tuple[int, ...]:
     """The n of the columns top_n, 1 always among them. Raises UsageError where one is no whole number from 1 on."""
-    wanted = (top_n,) if isinstance(top_n, int) else tuple(top_n)
-    for n in wanted:
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise UsageError(f"top_n: whole numbers from 1 on are allowed, got {n!r}")
-    return tuple(sorted({1, *wanted}))
+    several = isinstance(top_n, Iterable) and not isinstance(top_n, (str, bytes)) and getattr(top_n, "ndim", 1) != 0
+    wanted: Iterable[Any] = top_n if several and isinstance(top_n, Iterable) else (top_n,)
+    return tuple(sorted({1, *(whole_number(n, "top_n", 1) for n in wanted)}))
 
 
 def _unscored(status: npt.NDArray[np.uint8], recipe: Recipe) -> npt.NDArray[np.bool_] | None:
@@ -182,6 +201,21 @@ def _unscored(status: npt.NDArray[np.uint8], recipe: Recipe) -> npt.NDArray[np.b
     if recipe.missing == "skip":
         silent |= status != Status.OK
     return silent if silent.any() else None
+
+
+def _batch(batch: Any) -> pa.RecordBatch:
+    """The record batch, checked to be one whose columns have names of their own."""
+    if not isinstance(batch, pa.RecordBatch):
+        if isinstance(batch, type) or not hasattr(batch, "__arrow_c_array__") or isinstance(batch, pa.Array):
+            raise ColumnTypeError(
+                f"batch: a pyarrow.RecordBatch is allowed, got {type(batch).__name__}; fastscore.score takes tables and frames"
+            )
+        with foreign_errors("batch"):
+            batch = pa.record_batch(batch)
+    refuse_doubled(batch.schema.names, "batch")
+    with foreign_errors("batch"):
+        batch.validate()
+    return batch
 
 
 def _array(batch: pa.RecordBatch, name: str) -> pa.Array:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from fastscore.arrow import kind_of, to_polars
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
 from fastscore.kernels.sums import LIMBS, add_exactly, count_codes
 from fastscore.schema import Status
@@ -133,8 +134,8 @@ class Totals:
         """Each row's group number; new values get the next numbers in order of appearance."""
         given = _column(batch, column)
         if pa.types.is_nested(given.type) and not pa.types.is_dictionary(given.type):
-            raise ColumnTypeError(f"by: column {column!r} must hold single values, got {given.type}")
-        series = pl.Series("value", pl.from_arrow(given)).cast(pl.String).fill_null("null")
+            raise ColumnTypeError(f"by: column {column!r} must hold single values, got {kind_of(given.type)}")
+        series = _labels(given, column).fill_null("null")
         names = self._names[column]
         uniques = series.unique(maintain_order=True)
         numbers = [names.setdefault(value, len(names)) for value in uniques.to_list()]
@@ -292,6 +293,16 @@ def _added_up(blocks: Sequence[_Block], metrics: Sequence[str]) -> _Block:
 
 def _reason(error: Exception) -> str:
     return f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())[:200]
+
+
+def _labels(column: pa.Array, name: str) -> pl.Series:
+    """Groups as text. Raises ColumnTypeError where a column's values have no text."""
+    found = f"by: column {name!r}"
+    series = to_polars(column, found)
+    try:
+        return series.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise ColumnTypeError(f"{found} must hold text, numbers or dates, got {kind_of(column.type)}") from None
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:

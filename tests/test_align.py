@@ -228,7 +228,7 @@ def test_keys_can_be_named() -> None:
 
 def test_a_key_column_that_is_there_twice_is_refused() -> None:
     twice = pa.table([pa.array(["a"]), pa.array(["b"]), pa.array(["x"])], names=["question_id", "question_id", "prediction"])
-    with pytest.raises(UsageError, match="predictions: the key column 'question_id' is there twice"):
+    with pytest.raises(UsageError, match="predictions: the column name 'question_id' stands twice"):
         align(twice, _references(["a"]))
 
 

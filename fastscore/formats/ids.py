@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fastscore.arrow import kind_of
 from fastscore.errors import ColumnTypeError, DataError, EncodingError
 from fastscore.kernels import ids as kernels
 
@@ -142,7 +143,7 @@ def read_ids(column: pa.Array | pa.ChunkedArray, name: str) -> Ids:
     array = one_array(column)
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
-        raise ColumnTypeError(f"{name}: document ids must be text or integers, got {kind}")
+        raise ColumnTypeError(f"{name}: document ids must be text or integers, got {kind_of(kind)}")
     offsets, data = text_buffers(array)
     blank = int(np.count_nonzero(offsets[1:] == offsets[:-1]))
     if blank and blank == len(array):
@@ -174,7 +175,7 @@ def read_list(column: pa.Array | pa.ChunkedArray, name: str) -> ListColumn:
         begin = array.offsets.to_numpy().astype(np.int64, copy=False)
         stop = begin + array.sizes.to_numpy()
     else:
-        raise ColumnTypeError(f"{name}: must be a list column, got {kind}")
+        raise ColumnTypeError(f"{name}: must be a list column, got {kind_of(kind)}")
     present = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(rows, dtype=np.bool_)
     if array.null_count:
         stop = np.where(present, stop, begin)
@@ -214,7 +215,7 @@ def read_numbers(values: pa.Array, name: str, *, scores: bool, where: Callable[[
         entry = int(np.argmin(values.is_valid().to_numpy(zero_copy_only=False)))
         raise DataError(f"{name}, {where(entry)}: {allowed}, got null")
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or not len(values)):
-        raise ColumnTypeError(f"{name}: {allowed}, got {kind}")
+        raise ColumnTypeError(f"{name}: {allowed}, got {kind_of(kind)}")
     if pa.types.is_floating(kind):
         floats = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
         wrong = np.isnan(floats) if scores else (floats != np.floor(floats)) | (np.abs(floats) >= 2.0**63)

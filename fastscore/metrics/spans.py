@@ -6,7 +6,7 @@ are code points of the context and ranges are half-open, ``[start, end)``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastscore.arguments import thread_number, whole_number
+from fastscore.arrow import foreign_errors, kind_of, sound
 from fastscore.errors import ColumnTypeError, DataError, UsageError
 from fastscore.kernels import spans as kernels
 
@@ -92,7 +94,8 @@ def score_spans(
     DataError
         A span is negative, ends before it starts or has a start but no end; the message names its row.
     """
-    ns = _check_options(overlap, top_n, threads)
+    ns = _check_options(overlap, top_n)
+    threads = thread_number(threads)
     predictions = read_spans(prediction_spans, "prediction_spans")
     references = read_spans(reference_spans, "reference_spans")
     rows = len(predictions)
@@ -112,15 +115,12 @@ def score_spans(
     return {"exact_span": exact, "span_f1": f1, **{f"top_{n}": top[i] for i, n in enumerate(ns.tolist())}}
 
 
-def _check_options(overlap: str, top_n: Sequence[int], threads: int) -> Ints:
+def _check_options(overlap: str, top_n: Sequence[int]) -> Ints:
     if overlap not in ("half-open", "touching"):
         raise UsageError(f"overlap must be 'half-open' or 'touching', got {overlap!r}")
-    for n in top_n:
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise UsageError(f"top_n must hold whole numbers from 1 on, got {n!r}")
-    if threads < 1:
-        raise UsageError(f"threads must be 1 or more, got {threads!r}")
-    return np.array(sorted({1, *map(int, top_n)}), dtype=np.int64)
+    if not isinstance(top_n, Iterable) or isinstance(top_n, (str, bytes)):
+        raise UsageError(f"top_n: a list of whole numbers from 1 on is allowed, got {type(top_n).__name__}")
+    return np.array(sorted({1, *(whole_number(n, "top_n", 1) for n in top_n)}), dtype=np.int64)
 
 
 def _over_rows(score: Any, rows: int, threads: int) -> None:
@@ -158,11 +158,12 @@ def read_spans(column: pa.Array | pa.ChunkedArray, name: str) -> Spans:
     ColumnTypeError
         The column is no list of struct<start, end> of integers.
     DataError
-        An offset does not fit in int64.
+        An offset does not fit in int64, or the array is broken.
     """
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0)
+    if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+        raise ColumnTypeError(f"{name}: an Arrow column of lists of struct<start, end> is allowed, got {type(column).__name__}")
+    sound(column, name)
+    array = _one_array(column, name)
     if pa.types.is_null(array.type):
         none = np.zeros(len(array), dtype=np.int64)
         return Spans(none, none, none[:0], none[:0], _ALL, 0, True, name)
@@ -174,7 +175,7 @@ def read_spans(column: pa.Array | pa.ChunkedArray, name: str) -> Spans:
     if pa.types.is_null(values.type):
         values = pa.nulls(len(values), pa.struct([("start", pa.int64()), ("end", pa.int64())]))
     if not pa.types.is_struct(values.type):
-        raise ColumnTypeError(f"{name}: must be lists of struct<start, end>, got {array.type}")
+        raise ColumnTypeError(f"{name}: must be lists of struct<start, end>, got {kind_of(array.type)}")
     start, end = _offset_column(values, "start", name), _offset_column(values, "end", name)
     answers = _answers(values, start)
     bounds = begin, stop, _numpy(start), _numpy(end)
@@ -186,6 +187,23 @@ def read_spans(column: pa.Array | pa.ChunkedArray, name: str) -> Spans:
     if end.null_count:
         _check_ends(spans, end.is_null() if answers is None else pc.and_(answers, end.is_null()))
     return spans
+
+
+def _one_array(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
+    """A sound column as one array of its own values: chunks put together, a dictionary and run ends written out."""
+    array = column
+    with foreign_errors(name):
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0)
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        if pa.types.is_run_end_encoded(array.type):
+            array = pc.run_end_decode(array)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary.take(array.indices)
+    return array
 
 
 def _list_bounds(array: pa.Array, name: str) -> tuple[Ints, Ints, bool]:
@@ -200,7 +218,7 @@ def _list_bounds(array: pa.Array, name: str) -> tuple[Ints, Ints, bool]:
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
         begin = array.offsets.to_numpy().astype(np.int64, copy=False)
         return begin, begin + array.sizes.to_numpy(), False
-    raise ColumnTypeError(f"{name}: must be lists of struct<start, end>, got {kind}")
+    raise ColumnTypeError(f"{name}: must be lists of struct<start, end>, got {kind_of(kind)}")
 
 
 def _answers(values: pa.StructArray, start: pa.Array) -> pa.BooleanArray | None:
@@ -226,12 +244,12 @@ def _check_ends(spans: Spans, no_end: pa.BooleanArray) -> None:
 def _offset_column(values: pa.StructArray, field: str, name: str) -> pa.Array:
     index = values.type.get_field_index(field)
     if index < 0:
-        raise ColumnTypeError(f"{name}: its structs must have the fields start and end once each, got {values.type}")
+        raise ColumnTypeError(f"{name}: its structs must have the fields start and end once each, got {kind_of(values.type)}")
     column = values.field(index)
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), pa.int64())
     if not pa.types.is_integer(column.type):
-        raise ColumnTypeError(f"{name}: {field} must be of an integer type, got {column.type}")
+        raise ColumnTypeError(f"{name}: {field} must be of an integer type, got {kind_of(column.type)}")
     try:
         column = column.cast(pa.int64())
     except pa.ArrowInvalid as error:

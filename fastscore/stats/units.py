@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from fastscore.arguments import column_names
+from fastscore.arrow import sound, to_polars
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
 from fastscore.stats.exact import LIMBS, carried, rounded, split
 
@@ -23,11 +25,9 @@ __all__ = ["Cells", "Units", "as_frame", "names_of"]
 _SUMS = [f"s{place}" for place in range(LIMBS)]
 
 
-def names_of(columns: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return column names as a tuple: none, one or several."""
-    if columns is None:
-        return ()
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+def names_of(columns: str | Sequence[str] | None, parameter: str = "columns") -> tuple[str, ...]:
+    """Return column names as a tuple: none, one or several. Raises UsageError where they are no names."""
+    return column_names(columns, parameter)
 
 
 def as_frame(table: Any, metrics: Sequence[str], labels: Sequence[str], *, where: str = "the table") -> pl.DataFrame:
@@ -49,7 +49,9 @@ def as_frame(table: Any, metrics: Sequence[str], labels: Sequence[str], *, where
     for name in wanted:
         if name not in known:
             raise UnknownNameError(f"{where} has no column {name!r}.{did_you_mean(name, known)}")
-    frame = table.select(wanted) if isinstance(table, pl.DataFrame) else pl.DataFrame(pl.from_arrow(table.select(wanted)))
+        if known.count(name) > 1:
+            raise UsageError(f"{where}: the column name {name!r} stands twice; rename one of them")
+    frame = table.select(wanted) if isinstance(table, pl.DataFrame) else _polars_frame(table, wanted, where)
     for name in metrics:
         kind = frame.schema[name]
         if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null)) or kind.is_decimal():
@@ -70,6 +72,14 @@ def as_frame(table: Any, metrics: Sequence[str], labels: Sequence[str], *, where
                 f"{where}: column {name!r} is to tell rows apart, so text, numbers or dates are allowed, not {kind}."
             )
     return frame
+
+
+def _polars_frame(table: Any, names: Sequence[str], where: str) -> pl.DataFrame:
+    """Columns of an Arrow table or batch, checked, as a polars frame."""
+    columns = {name: table.column(name) for name in names}
+    for name, column in columns.items():
+        sound(column, f"{where}: column {name!r}")
+    return pl.DataFrame([to_polars(column, f"{where}: column {name!r}").alias(name) for name, column in columns.items()])
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,11 @@
 Every Arrow layout of text comes in (string, large_string, string_view, binary that holds UTF-8, dictionaries of these; lists of
 them likewise); string and large_string are not copied. Offsets are checked here, once, so that kernels can trust them; whether
 the bytes are valid UTF-8 is found out by the kernels, which decode every byte that is not ASCII.
+
+For string, binary and lists the check is the cheap one, and it is enough: Arrow's `validate` (no row is read) holds every
+buffer's size, the validity bitmap's too, against the number of rows, and `_offsets` holds every offset against its neighbour and
+the last against the bytes, so each text and each list lies within its buffer. Dictionary indices and list views are compared
+with the size of what they point into. Views of text and run ends go through Arrow's full validation.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastscore.arrow import foreign_errors, kind_of, sound_layout
 from fastscore.errors import ColumnTypeError, DataError
 
 __all__ = ["ListColumn", "TextColumn", "list_column", "text_column", "validity"]
@@ -69,6 +75,7 @@ def text_column(array: pa.Array, name: str = "column") -> TextColumn:
         The array's offsets decrease or point outside its bytes.
     """
     kind = array.type
+    _check_buffers(array, name)
     if pa.types.is_null(kind):
         nothing = np.zeros(len(array), dtype=np.int64)
         return TextColumn(_NO_BYTES, nothing, nothing, np.zeros(len(array), dtype=np.bool_))
@@ -76,6 +83,8 @@ def text_column(array: pa.Array, name: str = "column") -> TextColumn:
         return text_column(array.storage, name)
     if pa.types.is_dictionary(kind):
         return _of_dictionary(array, name)
+    if pa.types.is_run_end_encoded(kind):
+        return text_column(_without_runs(array, name), name)
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         array = _without_views(array, name)
         kind = array.type
@@ -84,7 +93,9 @@ def text_column(array: pa.Array, name: str = "column") -> TextColumn:
         kind = array.type
     wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
     if not (wide or pa.types.is_string(kind) or pa.types.is_binary(kind)):
-        raise ColumnTypeError(f"{name}: a text column is needed (string in any Arrow layout, or UTF-8 binary), got {kind}")
+        raise ColumnTypeError(
+            f"{name}: a text column is needed (string in any Arrow layout, or UTF-8 binary), got {kind_of(kind)}"
+        )
     _, offsets_buffer, data_buffer = array.buffers()
     data = np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None and data_buffer.size else _NO_BYTES
     offsets = _offsets(offsets_buffer, wide, array.offset, len(array), data.size, name)
@@ -106,6 +117,9 @@ def list_column(array: pa.Array, name: str = "column") -> ListColumn:
     if isinstance(array, pa.ExtensionArray):
         return list_column(array.storage, name)
     kind = array.type
+    _check_buffers(array, name)
+    if pa.types.is_run_end_encoded(kind):
+        return list_column(_without_runs(array, name), name)
     if pa.types.is_dictionary(kind) and _is_list(kind.value_type):
         inner = list_column(array.dictionary, name)
         picked, valid = _indices(array, name)
@@ -191,12 +205,25 @@ def _of_dictionary(array: pa.DictionaryArray, name: str) -> TextColumn:
 
 def _without_views(array: pa.Array, name: str) -> pa.Array:
     """A view array as large_string or large_binary; views that point outside their buffers are an error."""
+    sound_layout(array, name)
+    target = pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary()
+    with foreign_errors(name):
+        return pc.cast(array, target)
+
+
+def _without_runs(array: pa.Array, name: str) -> pa.Array:
+    """A run-end encoded array, written out."""
+    sound_layout(array, name)
+    with foreign_errors(name):
+        return pc.run_end_decode(array)
+
+
+def _check_buffers(array: pa.Array, name: str) -> None:
+    """Hold the sizes of an array's buffers and its children's against its length, whatever its type; no row is read."""
     try:
         array.validate()
-        target = pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary()
-        return pc.cast(array, target)
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-        raise DataError(f"{name}: the Arrow view array is broken: {str(error).splitlines()[0]}") from None
+        raise DataError(f"{name}: the Arrow array is broken: {str(error).splitlines()[0]}") from None
 
 
 def _list_bounds(array: pa.Array, name: str) -> tuple[Ints, Ints, pa.Array]:

@@ -7,27 +7,34 @@ hands on a text column and the tables for the rest.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fastscore.errors import EncodingError
+from fastscore.arguments import text_list
+from fastscore.arrow import first_line, guarded
+from fastscore.errors import ColumnTypeError, EncodingError
 from fastscore.kernels import columns as kernels
 from fastscore.recipes import Recipe, find_recipe
+from fastscore.rows import text_array
 from fastscore.text.columns import TextColumn, text_column
 from fastscore.text.tables import NormalForm, normal_form
 
 __all__ = ["arrow_text", "changes_texts", "normalize", "normalized", "not_utf8", "prepared"]
 
 
-def normalize(column: pa.Array | pa.ChunkedArray, recipe: str | Recipe) -> pa.Array | pa.ChunkedArray:
+@guarded
+def normalize(column: pa.Array | pa.ChunkedArray | Sequence[str | None], recipe: str | Recipe) -> pa.Array | pa.ChunkedArray:
     """Return the normal form of every text of an Arrow column, nulls kept: words joined by one space.
 
     Parameters
     ----------
     column
-        Text in any Arrow layout, `n` rows; a ChunkedArray gives a ChunkedArray.
+        Text in any Arrow layout, `n` rows; a ChunkedArray gives a ChunkedArray. A column with ``__arrow_c_stream__`` or
+        ``__arrow_c_array__`` (a polars or pandas Series) and a list or numpy array of texts are taken too.
     recipe
         A name or a `Recipe`; its ``answer`` step is not run.
 
@@ -42,12 +49,39 @@ def normalize(column: pa.Array | pa.ChunkedArray, recipe: str | Recipe) -> pa.Ar
         The column holds no text.
     EncodingError
         A text is not valid UTF-8; names the row.
+    DataError
+        The column's Arrow array is broken.
     """
     found = find_recipe(recipe)
-    if isinstance(column, pa.ChunkedArray):
-        chunks = [normalize(chunk, found) for chunk in column.chunks]
-        return pa.chunked_array(chunks, type=pa.large_string())
-    return arrow_text(normalized(text_column(column), found, "column"))
+    given = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else _column_of(column)
+    if not isinstance(given, pa.ChunkedArray):
+        return arrow_text(normalized(text_column(given), found, "column"))
+    chunks, row = [], 0
+    for chunk in given.chunks:
+        try:
+            chunks.append(arrow_text(normalized(text_column(chunk), found, "column")))
+        except EncodingError as error:
+            raise not_utf8("column", row + (error.row or 0)) from None
+        row += len(chunk)
+    return pa.chunked_array(chunks, type=pa.large_string())
+
+
+def _column_of(source: Any) -> pa.Array | pa.ChunkedArray:
+    """The Arrow column that an object holds, or that its texts make."""
+    if isinstance(source, (type, pa.Table, pa.RecordBatch)):
+        raise ColumnTypeError(f"column: a column of text is allowed, got {type(source).__name__}; name one of its columns")
+    for way, make in (("__arrow_c_stream__", pa.chunked_array), ("__arrow_c_array__", pa.array)):
+        if hasattr(source, way):
+            try:
+                given = make(source)
+            except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
+                raise ColumnTypeError(
+                    f"column: {type(source).__name__} hands over no Arrow column of text: {first_line(error)}"
+                ) from None
+            return given.combine_chunks() if isinstance(given, pa.ChunkedArray) and given.num_chunks == 1 else given
+    if isinstance(source, (str, bytes, bytearray, Mapping)) or not isinstance(source, Iterable):
+        raise ColumnTypeError(f"column: an Arrow column or a list of texts is allowed, got {type(source).__name__}")
+    return text_array(text_list(source, "column"), "column")
 
 
 def normalized(column: TextColumn, recipe: Recipe, name: str) -> TextColumn:
