@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ __all__ = [
     "MOST",
     "column_name",
     "column_names",
+    "fraction",
     "is_path",
     "one_of",
     "optional_text",
     "path_of",
     "text_list",
+    "texts_or_none",
     "thread_number",
     "whole_number",
 ]
@@ -94,6 +97,25 @@ def whole_number(value: Any, parameter: str, least: int = 0, most: int = MOST) -
         limit = f"from {least} on" if number < least else f"up to {most}"
         raise UsageError(f"{parameter}: a whole number {limit} is allowed, got {_shown(number)}")
     return number
+
+
+def fraction(value: Any, parameter: str) -> float:
+    """A number between 0 and 1, neither of them. Raises UsageError where it is none."""
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 < value < 1:
+        return float(value)
+    raise UsageError(f"{parameter}: a number between 0 and 1 is allowed, got {f'{value!r:.60}'}.")
+
+
+def texts_or_none(values: Any, parameter: str) -> list[str | None] | None:
+    """A list of texts, None among them, or None. Raises UsageError where it is none."""
+    if values is None:
+        return None
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Sequence):
+        raise UsageError(f"{parameter}: a list of texts is allowed, got {type(values).__name__}.")
+    for value in values:
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"{parameter}: a list of texts is allowed, got one of type {type(value).__name__}.")
+    return list(values)
 
 
 def thread_number(threads: Any) -> int:

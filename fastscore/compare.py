@@ -15,6 +15,8 @@ from typing import Any
 
 import polars as pl
 
+from fastscore.arguments import fraction, texts_or_none, whole_number
+from fastscore.arrow import guarded
 from fastscore.errors import ColumnTypeError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
 from fastscore.stats.comparison import ChangedItem, Comparison, GroupDifference, Pair, System, Unjoined
 from fastscore.stats.paired import SCORE_A, SCORE_B, Correction, Difference, adjust, differences
@@ -25,9 +27,12 @@ from fastscore.stats.units import as_frame, names_of
 
 __all__ = ["SIGNATURE_KEY", "compare"]
 
+#: Draws beyond this take longer than anyone waits, and memory of their own.
+_MOST_DRAWS = 100_000_000
 _ROW_A, _ROW_B = "\0row_a", "\0row_b"
 
 
+@guarded
 def compare(
     a: Any,
     b: Any,
@@ -81,11 +86,13 @@ def compare(
     FormatError, DataError
         A file is no table; a score is not finite or an item has no cluster.
     """
+    draws, listed = whole_number(draws, "draws", 100, _MOST_DRAWS), whole_number(listed, "listed")
+    seed, alpha = whole_number(seed, "seed", 0, 2**128), fraction(alpha, "alpha")
     tables = _opened([a, b, *others], names, signatures)
     notes = check_signatures(tables, allow_different_signatures)
-    key_names = names_of(keys) or default_keys(tables)
-    clusters = _natural(tables[0].columns, key_names) if cluster is None else names_of(cluster)
-    plan = _Plan(key_names, names_of(metrics), names_of(by), clusters, seed, draws, alpha, correction, listed)
+    key_names = names_of(keys, "keys") or default_keys(tables)
+    clusters = _natural(tables[0].columns, key_names) if cluster is None else names_of(cluster, "cluster")
+    plan = _Plan(key_names, names_of(metrics, "metrics"), names_of(by, "by"), clusters, seed, draws, alpha, correction, listed)
     return plan.run(tables, notes)
 
 
@@ -96,10 +103,11 @@ def _natural(columns: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _opened(sources: Sequence[Any], names: Sequence[str] | None, signatures: Sequence[str | None] | None) -> list[Scores]:
-    if signatures is not None and len(signatures) != len(sources):
-        raise UsageError(f"signatures: one for each of the {len(sources)} systems is allowed, got {len(signatures)}.")
-    given = signatures or [None] * len(sources)
-    labels = system_names(sources, names)
+    given = texts_or_none(signatures, "signatures") or [None] * len(sources)
+    if len(given) != len(sources):
+        raise UsageError(f"signatures: one for each of the {len(sources)} systems is allowed, got {len(given)}.")
+    called = texts_or_none(names, "names")
+    labels = system_names(sources, None if called is None else [str(name) for name in called])
     return [Scores.open(source, name, said) for source, name, said in zip(sources, labels, given, strict=True)]
 
 
@@ -120,8 +128,6 @@ class _Plan:
     def __post_init__(self) -> None:
         check_draws(self.seed, self.draws)
         adjust([], self.correction)
-        if not 0 < self.alpha < 1:
-            raise UsageError(f"alpha: a number between 0 and 1 is allowed, got {self.alpha!r}.")
         if not self.metrics or self.listed < 0:
             raise UsageError(
                 f"metrics and listed: a column or more and at least 0 are allowed, got {self.metrics} and {self.listed}."

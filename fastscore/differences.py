@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fastscore.arguments import thread_number, whole_number
+from fastscore.arrow import foreign_errors, guarded, sound, table_of
 from fastscore.errors import UsageError
 from fastscore.recipes import Recipe, find_recipe
 from fastscore.scoring import KEY_COLUMNS, score_batch, span_metrics
@@ -47,6 +49,8 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 #: What rows are called that no single change explains.
 TOGETHER = "only together"
 _METRICS = ("exact_match", "f1")
+#: The columns that are read; whatever else a table has is left alone.
+_READ = ("prediction", "references", "status", "prediction_spans", "reference_spans", *KEY_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,7 @@ class Differences:
     __repr__ = __str__
 
 
+@guarded
 def differ(
     items: pa.Table, first: str | Recipe, second: str | Recipe, *, examples: int = 5, threads: int | None = None
 ) -> Differences:
@@ -143,7 +148,8 @@ def differ(
     Parameters
     ----------
     items
-        Rows as for `fastscore.score_batch`: prediction, references, and if there keys, status and spans.
+        Rows as for `fastscore.score_batch`: prediction, references, and if there keys, status and spans; a pyarrow table or
+        batch, a polars frame, or anything with ``__arrow_c_stream__``.
     first, second
         The recipes.
     examples
@@ -159,20 +165,27 @@ def differ(
         As `fastscore.score_batch`.
     """
     one, two = find_recipe(first), find_recipe(second)
+    examples, threads = whole_number(examples, "examples"), thread_number(threads)
+    given, items = items, table_of(items, "items")
+    if items is None:
+        raise UsageError(f"items: a table of aligned items is allowed, got {type(given).__name__}")
     parts = differing_parts(one, two)
     if not parts:
         raise UsageError(f"recipes {one.name!r} and {two.name!r} have the same parts, so they differ nowhere")
-    if examples < 0:
-        raise UsageError(f"examples: whole numbers from 0 on are allowed, got {examples}")
     for column in ("prediction", "references"):
         if column not in items.column_names:
             raise UsageError(f"items: the column {column!r} is needed, got {', '.join(items.column_names)}")
+    items = items.select([name for name in items.column_names if name in _READ])
+    for name, column in zip(items.column_names, items.columns, strict=True):
+        sound(column, f"items: column {name!r}")
     scored = [_scored(items, recipe, threads) for recipe in (one, two)]
     names = [*_METRICS, *(m for m in span_metrics(items.schema, one, 1) if m in scored[1].column_names)]
     values = [{m: _values(s, m) for m in names} for s in scored]
     unlike = {m: _unlike(values[0][m], values[1][m]) for m in names}
     rows = np.flatnonzero(np.logical_or.reduce([unlike[m] for m in names]))
-    touched = _touched(items.take(pa.array(rows)), one, two, {m: v[rows] for m, v in values[0].items()}, threads)
+    with foreign_errors("items: the rows that differ cannot be taken"):
+        unlike_items = items.take(pa.array(rows))
+    touched = _touched(unlike_items, one, two, {m: v[rows] for m, v in values[0].items()}, threads)
     shown = [_example(items, int(rows[k]), values, [p for p in parts if touched[p][k]]) for k in _worst(rows, values)[:examples]]
     return Differences(
         one.name,

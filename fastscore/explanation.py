@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from fastscore.arguments import one_of, text_list
+from fastscore.arrow import guarded
 from fastscore.metrics.references import filtered
 from fastscore.metrics.words import narrowed
 from fastscore.recipes import Recipe, find_recipe
+from fastscore.rows import repaired, text_array
 from fastscore.schema import Status
 from fastscore.scoring import score_one
 from fastscore.text.columns import list_column, text_column
@@ -123,6 +126,7 @@ class Explanation:
     __repr__ = __str__
 
 
+@guarded
 def explain(
     prediction: str | None,
     references: str | Sequence[str | None] | None,
@@ -150,10 +154,11 @@ def explain(
         An argument is neither text nor None.
     """
     found = find_recipe(recipe)
-    scores = score_one(prediction, references, found)
+    one_of(status, "status", [s.label for s in Status])
+    given: list[str | None] = [] if references is None else text_list(references, "references")
+    scores = score_one(prediction, None if references is None else given, found)
     if status in (Status.MISSING_PREDICTION.label, Status.UNMATCHED_PREDICTION.label) and scores["status"] != "no_references":
         scores["status"] = status
-    given: list[str | None] = [references] if isinstance(references, str) else list(references or [])
     left_out = _left_out(given, found)
     predicted = _side(_counted(prediction, found), prediction, found)
     alone = replace(found, references="best", reference_filter="all")
@@ -225,7 +230,7 @@ def _left_out(references: list[str | None], recipe: Recipe) -> list[str | None]:
         if not all(e for e, text in zip(empty, references, strict=True) if text is not None):
             reasons = ["its normal form is empty (non-empty)" if e else r for e, r in zip(empty, reasons, strict=True)]
     elif recipe.reference_filter != "all" and texts:
-        column = pa.array([references], pa.list_(pa.large_string()))
+        column = pa.array([repaired(references)], pa.list_(pa.large_string()))
         lists = filtered(list_column(column, "references"), recipe)
         places = range(len(references)) if lists.places is None else lists.places.tolist()
         kept = {places[k] for k in range(int(lists.starts[0]), int(lists.ends[0]))}
@@ -247,4 +252,4 @@ def _form(text: str, recipe: Recipe) -> str:
 
 def _column(texts: list[str]) -> pa.Array:
     """Python strings as an Arrow column; lone surrogates become U+FFFD."""
-    return pa.array([t.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") for t in texts], pa.large_string())
+    return text_array(texts, "text")

@@ -6,7 +6,6 @@ Queries are joined by their ids, in the order of the judgements; what has no par
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from fastscore.arguments import column_names, is_path, one_of, thread_number, whole_number
+from fastscore.arrow import foreign_errors, guarded, kind_of
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
 from fastscore.formats.ids import Ints
 from fastscore.formats.lists import DocumentLists, select
@@ -75,6 +76,7 @@ class RankingScores(Result):
         return mean
 
 
+@guarded
 def score_ranking(
     run: Any,
     qrels: Any = None,
@@ -126,11 +128,12 @@ def score_ranking(
         A line of a file is malformed; a query, or a document of a query, stands there twice; ids cannot be compared.
     """
     wanted = parse_measures(measures)
-    workers = _check_options(min_relevance, score_type, threads)
-    groups = (by,) if isinstance(by, str) else tuple(by or ())
+    min_relevance, workers = whole_number(min_relevance, "min_relevance", 1), thread_number(threads)
+    one_of(score_type, "score_type", ("float64", "float32"))
+    groups = column_names(by, "by")
     if qrels is None:
         lists = _lists_without_qrels(wanted)
-        source = str(run) if isinstance(run, (str, os.PathLike)) else "run"
+        source = str(run) if is_path(run) else "run"
         run = qrels = read_both(run, lists, format)
         ranked = read_ranked(run, source)
         judged = (
@@ -174,18 +177,6 @@ def _lists_without_qrels(measures: list[Measure]) -> tuple[str, ...]:
     if all(m.kind == "answer" for m in measures):
         return "retrieved_ids", *PASSAGE_COLUMNS
     return "retrieved_ids", "relevant_ids"
-
-
-def _check_options(min_relevance: int, score_type: str, threads: int | None) -> int:
-    if isinstance(min_relevance, bool) or not isinstance(min_relevance, int) or min_relevance < 1:
-        raise UsageError(f"min_relevance must be a whole number from 1 on, got {min_relevance!r}")
-    if score_type not in ("float64", "float32"):
-        raise UsageError(f"score_type must be 'float64' or 'float32', got {score_type!r}")
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise UsageError(f"threads must be 1 or more, or None, got {threads!r}")
-    return threads
 
 
 def _signature(min_relevance: int, score_type: str) -> str:
@@ -238,9 +229,12 @@ def _kept(
             raise UnknownNameError(f"by: neither the judgements nor the run have a column {name!r}.{did_you_mean(name, known)}")
         if name in ("status", *measures):
             raise UsageError(f"by: {name!r} is a column of the scores; call the column of groups otherwise")
-        kept[name] = merged(left, right, rows)
+        with foreign_errors(f"by: column {name!r}"):
+            kept[name] = merged(left, right, rows)
         if pa.types.is_nested(kept[name].type):
-            raise ColumnTypeError(f"by: column {name!r} must hold one value a row (text, numbers), got {kept[name].type}")
+            raise ColumnTypeError(
+                f"by: column {name!r} must hold one value a row (text, numbers), got {kind_of(kept[name].type)}"
+            )
     return kept
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from fastscore.arrow import kind_of
+from fastscore.arrow import first_line, kind_of
 from fastscore.errors import ColumnTypeError, DataError, EncodingError
 from fastscore.kernels import ids as kernels
 
@@ -67,9 +68,11 @@ class ListColumn:
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array; views of text, which Arrow cannot take rows of, become plain text."""
+    """The column as one array; views of text, which Arrow cannot take rows of, become plain text, run ends are written out."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    array = array.storage if isinstance(array, pa.ExtensionArray) else array
+    array = pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
     return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
 
 
@@ -87,8 +90,8 @@ def plain_array(values: list[Any], name: str) -> pa.Array:
         return one_array(pa.array(values, pa.large_string() if values and isinstance(values[0], str) else None))
     except UnicodeEncodeError as error:
         raise EncodingError(f"{name}: must be text that UTF-8 can hold, got {error.object!r}") from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ColumnTypeError(f"{name}: must be of one type, text or integer ({error})") from None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise ColumnTypeError(f"{name}: must be of one type, text or integers below 2**63 ({first_line(error)})") from None
 
 
 def joined_texts(lists: Iterable[Iterable[Any]], count: int) -> pa.Array | None:
@@ -211,10 +214,12 @@ def read_numbers(values: pa.Array, name: str, *, scores: bool, where: Callable[[
     """
     kind = values.type
     allowed = "scores must be numbers" if scores else "relevance must be whole numbers"
+    if not len(values):
+        return np.zeros(0, dtype=np.float64 if scores else np.int64)
     if values.null_count:
         entry = int(np.argmin(values.is_valid().to_numpy(zero_copy_only=False)))
         raise DataError(f"{name}, {where(entry)}: {allowed}, got null")
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or not len(values)):
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise ColumnTypeError(f"{name}: {allowed}, got {kind_of(kind)}")
     if pa.types.is_floating(kind):
         floats = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)

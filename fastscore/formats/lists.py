@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fastscore.arrow import kind_of
 from fastscore.errors import ColumnTypeError, DataError, KeyMismatchError, UsageError
 from fastscore.formats.ids import (
     Ids,
@@ -115,8 +116,9 @@ def from_long_table(
     if keys.null_count:
         row = int(np.argmin(keys.is_valid().to_numpy(zero_copy_only=False)))
         raise KeyMismatchError(f"{source}, {place(row)}: the query id is null")
-    if not (is_text(keys.type) or pa.types.is_integer(keys.type) or pa.types.is_dictionary(keys.type) or not len(keys)):
-        raise ColumnTypeError(f"{source}: {query} must be text or integers, got {keys.type}")
+    kind = keys.type.value_type if pa.types.is_dictionary(keys.type) else keys.type
+    if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        raise ColumnTypeError(f"{source}: {query} must be text or integers, got {kind_of(keys.type)}")
     start = _run_starts(keys)
     begin, stop = start, np.append(start[1:], len(keys)).astype(np.int64)
     heads = keys.take(pa.array(start))

@@ -7,15 +7,16 @@ A path, a table or a dictionary comes in; `DocumentLists` goes out. A file's for
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.errors import UnknownNameError, UsageError
+from fastscore.arguments import is_path, optional_text, path_of
+from fastscore.arrow import foreign_errors, kind_of, sound, table_of
+from fastscore.errors import ColumnTypeError, UnknownNameError, UsageError
+from fastscore.formats.ids import one_array
 from fastscore.formats.lists import DocumentLists, Place, from_dictionary, from_list_table, from_long_table
 from fastscore.formats.ranking_files import (
     DOCUMENT_COLUMNS,
@@ -53,6 +54,9 @@ def read_ranked(source: Any, name: str = "run", format: str | None = None) -> Do
     numbers = _first_of(table, ("score",))
     if numbers is None and "rank" in table.column_names:
         numbers = "score"
+        kind = table["rank"].type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+            raise ColumnTypeError(f"{name}: rank must be numbers, got {kind_of(kind)}")
         table = table.append_column(numbers, pc.negate(pc.cast(table["rank"], pa.float64())))
     return from_long_table(table, query, document, numbers, scores=True, source=name, place=place)
 
@@ -82,25 +86,29 @@ def read_judged(source: Any, name: str = "qrels", format: str | None = None) -> 
 
 
 def as_table(source: Any, name: str) -> pa.Table:
-    """An Arrow table of whatever holds one: pyarrow, polars or pandas.
+    """An Arrow table of whatever holds one (pyarrow, polars, pandas), every column of it checked: each may be moved or cast.
 
     Raises
     ------
     UsageError
-        The object is none of these.
+        The object is none of these, or two columns have one name.
+    DataError
+        A column's Arrow array is broken.
     """
-    if isinstance(source, pa.Table):
-        return source
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if hasattr(source, "collect") and hasattr(source, "collect_schema"):
-        source = source.collect()
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    raise UsageError(
-        f"{name}: must be a path, a table (pyarrow, polars, pandas) or a dictionary, got {type(source).__module__}."
-        f"{type(source).__qualname__}"
-    )
+    table = _table(source, name)
+    for column in table.column_names:
+        sound(table[column], f"{name}: column {column!r}")
+    return table
+
+
+def _table(source: Any, name: str) -> pa.Table:
+    table = table_of(source, name)
+    if table is None:
+        raise UsageError(
+            f"{name}: must be a path, a table (pyarrow, polars, pandas) or a dictionary, got {type(source).__module__}."
+            f"{type(source).__qualname__}"
+        )
+    return table
 
 
 def read_both(source: Any, lists: tuple[str, ...], format: str | None = None) -> pa.Table:
@@ -112,7 +120,7 @@ def read_both(source: Any, lists: tuple[str, ...], format: str | None = None) ->
         It lacks one of them.
     """
     name, content, _ = _content(source, "run", "run", format)
-    table = None if isinstance(content, Mapping) else as_table(content, name)
+    table = None if isinstance(content, Mapping) else _table(content, name)
     if table is None or not set(lists) <= set(table.column_names):
         needed = " and ".join(repr(name) for name in lists)
         raise UsageError(f"qrels is needed: only a table with {needed}, or a DPR file that gives them, can go without")
@@ -121,9 +129,12 @@ def read_both(source: Any, lists: tuple[str, ...], format: str | None = None) ->
 
 def _content(source: Any, side: Side, name: str, format: str | None) -> tuple[str, Any, Place]:
     """What messages call the source, what it is or, where it is a path, what the file holds, and where its rows stand."""
-    if not isinstance(source, (str, os.PathLike)):
+    given = optional_text(format, "format" if side == "run" else "qrels_format")
+    if not is_path(source):
         return name, source, "row {}".format
-    return str(source), *read_ranking_file(Path(source), side, format)
+    path = path_of(source, name)
+    with foreign_errors(f"{path}: the file cannot be read"):
+        return str(source), *read_ranking_file(path, side, given)
 
 
 def _first_of(table: pa.Table, names: tuple[str, ...]) -> str | None:
@@ -145,5 +156,4 @@ def _queries(table: pa.Table, source: str) -> pa.Array:
     found = _first_of(table, QUERY_COLUMNS)
     if found is None:
         return pa.array(range(table.num_rows), pa.int64())
-    column = table[found].combine_chunks()
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    return one_array(table[found])

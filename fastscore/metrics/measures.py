@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from fastscore.errors import UnknownNameError, UsageError, did_you_mean
 
@@ -55,7 +56,7 @@ _SPELLINGS = {
 }
 _OTHER_NAMES = {other: kind for kind, others in _SPELLINGS.items() for other in others}
 
-_NAME = re.compile(r"(?P<name>[A-Za-z_][A-Za-z_-]*?)(?P<options>\(.*\))?(?:[@_](?P<cutoff>[0-9]+))?", re.DOTALL)
+_NAME = re.compile(r"(?P<name>[A-Za-z_][A-Za-z_-]*?)(?P<options>\(.*\))?(?:[@_](?P<cutoff>[0-9]{1,40}))?", re.DOTALL)
 _EXPONENTIAL = re.compile(r"\(\s*dcg\s*=\s*(['\"])exp-log2\1\s*\)")
 _LINEAR = re.compile(r"\(\s*dcg\s*=\s*(['\"])log2\1\s*\)")
 
@@ -72,7 +73,9 @@ def parse_measure(text: str) -> Measure:
     """
     found = _NAME.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
-        raise UnknownNameError(f"measure {text!r}: a name such as 'recall@10' is needed.{did_you_mean(str(text), _shown())}")
+        raise UnknownNameError(
+            f"measure {f'{text!r:.80}'}: a name such as 'recall@10' is needed.{did_you_mean(str(text), _shown())}"
+        )
     name = found["name"].lower()
     kind = _OTHER_NAMES.get(name, name)
     if kind not in KNOWN:
@@ -97,8 +100,11 @@ def parse_measures(names: str | Iterable[str]) -> list[Measure]:
     UnknownNameError, UsageError
         As `parse_measure`; also if there is none.
     """
+    given: Any = names
+    if not hasattr(given, "__iter__") or isinstance(given, (bytes, bytearray)):
+        raise UsageError(f"measures: names such as 'recall@10' are allowed, got {type(names).__name__}")
     texts = re.split(r"[,\s]+(?![^(]*\))", names.strip()) if isinstance(names, str) else list(names)
-    measures = list(dict.fromkeys(parse_measure(text) for text in texts if text != ""))
+    measures = list(dict.fromkeys(parse_measure(text) for text in texts if not isinstance(text, str) or text))
     if not measures:
         raise UsageError(f"measures: at least one is needed, such as 'recall@10', got {names!r}")
     return measures

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastscore.arrow import foreign_errors, kind_of
 from fastscore.errors import DataError, KeyMismatchError
 from fastscore.formats.ids import Ints, is_text, one_array
 from fastscore.formats.lists import DocumentLists
@@ -60,7 +61,7 @@ def merged(judged: pa.Array | None, ranked: pa.Array | None, rows: tuple[Ints, I
 def _keys(side: DocumentLists) -> pa.Array:
     ids = side.queries.dictionary_decode() if pa.types.is_dictionary(side.queries.type) else side.queries
     if not is_text(ids.type) and not pa.types.is_integer(ids.type):
-        raise KeyMismatchError(f"{side.source}: query ids must be text or integers, got {ids.type}")
+        raise KeyMismatchError(f"{side.source}: query ids must be text or integers, got {kind_of(ids.type)}")
     if ids.null_count:
         row = int(np.argmin(ids.is_valid().to_numpy(zero_copy_only=False)))
         raise KeyMismatchError(f"{side.source}, row {row}: the query id is null")
@@ -77,10 +78,11 @@ def _check_questions(ranked: DocumentLists, judged: DocumentLists, rows: Ints, j
     if "question" not in ranked.table.column_names or "question" not in judged.table.column_names:
         return
     both = np.flatnonzero((rows >= 0) & (judged_rows >= 0))
-    texts = [
-        one_array(side.table["question"]).take(pa.array(places[both])).cast(pa.large_string())
-        for side, places in ((judged, judged_rows), (ranked, rows))
-    ]
+    with foreign_errors("the columns 'question' of the two sides cannot be compared as text"):
+        texts = [
+            one_array(side.table["question"]).take(pa.array(places[both])).cast(pa.large_string())
+            for side, places in ((judged, judged_rows), (ranked, rows))
+        ]
     differ = pc.not_equal(*texts).fill_null(False).to_numpy(zero_copy_only=False)
     if differ.any():
         at = int(np.argmax(differ))

@@ -16,6 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fastscore.arguments import is_path, path_of
+from fastscore.arrow import foreign_errors, sound, table_of
 from fastscore.errors import FormatError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
 from fastscore.formats.files import for_arrow
 from fastscore.schema import WORD_METRICS
@@ -53,22 +55,24 @@ class Scores:
         FormatError
             The file is no table, or is broken.
         """
+        given = source
         if hasattr(source, "items") and hasattr(source, "signature"):  # what fastscore.score gave
             source, signature = source.items, signature or source.signature
-        where = str(source) if isinstance(source, str | Path) else None
+        where = str(path_of(source, f"system {name!r}")) if is_path(source) else None
         if where is not None:
-            source = _opened(where, name)
-        if isinstance(source, pl.DataFrame):
-            source = source.to_arrow()
+            with foreign_errors(f"{where}: the file cannot be read"):
+                source = _opened(where, name)
+        else:
+            source = table_of(source, f"system {name!r}")
         if isinstance(source, pa.Table):
             schema, rows = source.schema, source.num_rows
         elif isinstance(source, str):
             with for_arrow(source) as opened, pq.ParquetFile(opened) as file:
                 schema, rows = file.schema_arrow, file.metadata.num_rows
         else:
-            raise UsageError(f"system {name!r}: a table or a file of item scores is allowed, got {type(source).__name__}.")
+            raise UsageError(f"system {name!r}: a table or a file of item scores is allowed, got {type(given).__name__}.")
         metadata = schema.metadata or {}
-        carried = metadata[SIGNATURE_KEY].decode() if SIGNATURE_KEY in metadata else None
+        carried = metadata[SIGNATURE_KEY].decode("utf-8", "replace") if SIGNATURE_KEY in metadata else None
         if signature is not None and carried not in (None, signature):
             raise UsageError(f"system {name!r}: the signature given is {signature!r}, its table says {carried!r}.")
         return cls(name, source, tuple(schema.names), rows, signature or carried, where)
@@ -87,7 +91,11 @@ class Scores:
         """Return the predictions of the given rows, None where there is no such column."""
         if "prediction" not in self.columns:
             return [None] * len(rows)
-        found = self.read(["prediction"]).column("prediction").take(pa.array(rows, pa.int64())).to_pylist()
+        texts = self.read(["prediction"]).column("prediction")
+        if self.where is None:
+            sound(texts, f"system {self.name!r}: column 'prediction'")
+        with foreign_errors(f"system {self.name!r}: column 'prediction'"):
+            found = texts.take(pa.array(rows, pa.int64())).to_pylist()
         return [None if text is None else str(text) for text in found]
 
 
