@@ -158,10 +158,28 @@ def align(
         notes += (missing_note(counts["missing_prediction"]),)
     if counts["unmatched_prediction"]:
         notes += (unmatched_note(counts["unmatched_prediction"]),)
-    misplaced = count_misplaced(table)
+    misplaced = count_misplaced(table) if _has_positions(table, predictions, references) else {}
     notes += tuple(f"{n} {_MISPLACED[name]}" for name, n in misplaced.items() if n)
     counts |= misplaced
     return Aligned(table, counts, notes)
+
+
+def _has_positions(table: pa.Table, predictions: pa.Table, references: pa.Table) -> bool:
+    """Whether items have texts, spans of whole numbers and contexts; these, which are read, are then checked in full."""
+    read, types = ("prediction", "prediction_spans", "context"), pa.types
+    if not set(read) <= set(table.column_names):
+        return False
+    kind = table.schema.field("prediction_spans").type
+    spans = kind.value_type if types.is_list(kind) or types.is_large_list(kind) else None
+    if spans is None or not types.is_struct(spans):
+        return False
+    fields = [f.type for f in spans if f.name in ("start", "end")]
+    if len(fields) != 2 or not all(types.is_integer(f) for f in fields) or not _is_text(table.schema.field("prediction").type):
+        return False
+    for side, given in (("predictions", predictions), ("references", references)):
+        for name in set(read) & set(given.column_names):
+            sound(given.column(name), f"{side}: column {name!r}")
+    return True
 
 
 def _check_layout(table: pa.Table, side: str) -> None:

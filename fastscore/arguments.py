@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +100,12 @@ def whole_number(value: Any, parameter: str, least: int = 0, most: int = MOST) -
 
 def fraction(value: Any, parameter: str) -> float:
     """A number between 0 and 1, neither of them. Raises UsageError where it is none."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < value < 1:
-        return float(value)
+    try:
+        number = 0.0 if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = 0.0
+    if 0 < number < 1:
+        return number
     raise UsageError(f"{parameter}: a number between 0 and 1 is allowed, got {f'{value!r:.60}'}.")
 
 

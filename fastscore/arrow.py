@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "check_sizes",
     "first_line",
     "foreign_errors",
     "guarded",
@@ -81,6 +82,18 @@ def refuse_doubled(names: Iterable[str], side: str) -> None:
         seen.add(name)
 
 
+def check_sizes(table: pa.Table | pa.RecordBatch, side: str) -> None:
+    """Hold every buffer's size against its column's length, and the columns' lengths against the table's; no row is read.
+
+    Raises DataError, which names the column.
+    """
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        with foreign_errors(f"{side}: column {name!r}: the Arrow array is broken"):
+            column.validate()
+    with foreign_errors(side):
+        table.validate()
+
+
 def table_of(source: Any, side: str) -> pa.Table | None:
     """A pyarrow table of whatever holds one, its columns' names each there once; None where the object holds none.
 
@@ -109,8 +122,7 @@ def table_of(source: Any, side: str) -> pa.Table | None:
             return None
         table = _handed_over(source, side)
     refuse_doubled(table.column_names, side)
-    with foreign_errors(side):
-        table.validate()
+    check_sizes(table, side)
     return table
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastscore.arguments import column_name, column_names, text_list, thread_number, whole_number
-from fastscore.arrow import foreign_errors, guarded, refuse_doubled, sound
+from fastscore.arrow import check_sizes, foreign_errors, guarded, refuse_doubled, sound
 from fastscore.errors import ColumnTypeError, UnknownNameError, UsageError, did_you_mean
 from fastscore.metrics.spans import score_spans
 from fastscore.metrics.words import score_words
@@ -213,8 +213,7 @@ def _batch(batch: Any) -> pa.RecordBatch:
         with foreign_errors("batch"):
             batch = pa.record_batch(batch)
     refuse_doubled(batch.schema.names, "batch")
-    with foreign_errors("batch"):
-        batch.validate()
+    check_sizes(batch, "batch")
     return batch
 
 
