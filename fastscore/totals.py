@@ -8,7 +8,7 @@ score of texts or lists that fit into memory is below it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -213,7 +213,7 @@ class Totals:
         return {"metrics": list(self.metrics), "by": list(self.by), "groups": state}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Totals:
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` gave. Raises DataError where it is not that, or its numbers do not go together."""
         try:
             given = _names_of(state, "metrics"), _names_of(state, "by")

@@ -206,5 +206,17 @@ def test_mistakes_are_named() -> None:
         add_groups(frame, reward="text")
     with pytest.raises(ColumnTypeError, match="float"):
         add_groups(frame, "reward")
-    with pytest.raises(DataError, match="row 1"):
-        add_groups(frame)
+    with pytest.raises(ColumnTypeError, match="List"):
+        add_groups(frame.with_columns(prompt_id=[[1], [2]]))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_row_without_a_prompt_is_in_no_group(lazy: bool) -> None:
+    """Two rows without a prompt are not each other's group, and do not stop the others."""
+    frame = pl.DataFrame({"prompt_id": ["a", None, "a", None], "part": [1, 1, 1, None], "reward": [1.0, 1.0, 0.0, 0.0]})
+    for group in ("prompt_id", ["prompt_id", "part"], ["part", "prompt_id"]):
+        given = frame.lazy() if lazy else frame
+        out = add_groups(given, group, advantage_kind="dr_grpo").lazy().collect()
+        assert out["advantage"].to_list() == [0.5, None, -0.5, None]
+        for name in STATISTICS:
+            assert out[name].is_null().to_list() == [False, True, False, True], name

@@ -261,7 +261,7 @@ def test_triviaqa_generations_give_their_published_figures() -> None:
     assert summary["pass@1"]["mean"] == pytest.approx(0.4333, abs=1e-15)
     assert summary["maj@1"]["mean"] == pytest.approx(0.4333, abs=1e-15)
     assert summary["pass@20"]["mean"] == 0.814
-    assert summary["groups"] == {"count": 500, "one_row": 0, "no_reward": 0, "all_equal": 99}
+    assert summary["groups"] == {"count": 500, "one_row": 0, "no_reward": 0, "all_equal": 99, "no_prompt": 0}
 
 
 # ---- the command
@@ -273,7 +273,8 @@ def test_the_command_writes_rewards_and_prints_a_summary(tmp_path: Path, capsys:
     call = ["rewards", str(file), "--recipe", "squad", "--extract", "tag:answer", "--group-by", "prompt_id", "-o", str(out)]
     assert main([*call, "--advantage", "rloo", "--pass-at", "1,2", "--maj-at", "1", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
-    assert summary["extraction_rate"] == 0.75
+    assert (summary["extraction_rate"], summary["extracted"]) == (0.6, 3)
+    assert (summary["reward"], summary["reward_over_all"]) == (2 / 3, 0.4)
     assert summary["extraction_failed"] == summary["null_prediction"] == 1
     assert summary["pass@1"]["mean"] == 0.75
     assert (summary["pass@2"]["mean"], summary["pass@2"]["left_out"]) == (1.0, 1)
@@ -284,7 +285,8 @@ def test_the_command_writes_rewards_and_prints_a_summary(tmp_path: Path, capsys:
     assert "--overwrite" in capsys.readouterr().err
     assert main([*call, "--overwrite"]) == 0
     shown = capsys.readouterr().out
-    assert "75.00 %" in shown
+    assert "60.00 %" in shown
+    assert "reward, none as 0" in shown
     assert "extraction_failed" in shown
 
 

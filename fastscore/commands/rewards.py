@@ -1,31 +1,27 @@
-"""`fastscore rewards`: from files of rollouts and references to rewards, group statistics and advantages.
+"""`fastscore rewards`: from files of rollouts and references to rewards, group statistics and advantages, as a stream.
 
-The table of rewards goes to ``-o``, what came of it to standard output; notes and mistakes to standard error.
+The rewards go to ``-o``, what came of it to standard output; notes and mistakes to standard error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from fastscore.commands.console import print_table, say
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from fastscore.commands.options import from_argument, memory_bytes, split_inputs, storage_of
+from fastscore.errors import DataError, UsageError
 
 __all__ = ["rewards"]
 
 _Many = Parameter(negative=())
+_FAILED = 3
 
 
 def rewards(
-    rollouts: Path,
-    references: Path | None = None,
-    /,
-    *,
+    *paths: str,
     recipe: Annotated[list[str], Parameter(alias="-r", negative=())],
     weight: Annotated[list[float] | None, _Many] = None,
     extract: str | None = None,
@@ -44,26 +40,32 @@ def rewards(
     pass_at: str = "",
     best_at: str = "",
     maj_at: str = "",
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    by: Annotated[list[str] | None, _Many] = None,
+    output: Annotated[str | None, Parameter(alias="-o")] = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     keep: Annotated[list[str] | None, _Many] = None,
     prediction: str = "prediction",
-    references_column: str = "references",
+    references_column: Annotated[str, Parameter(name=["--references", "--references-column"])] = "references",
+    references_file: str | None = None,
     id: Annotated[list[str] | None, _Many] = None,
+    where: str | None = None,
     format: str | None = None,
     references_format: str | None = None,
+    storage_option: Annotated[list[str] | None, _Many] = None,
     threads: int | None = None,
+    memory: str | None = None,
+    strict: Annotated[bool, Parameter(negative=())] = False,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
-) -> None:
+) -> int:
     """Give rollouts their rewards, group statistics and advantages, and print the summary.
 
     Parameters
     ----------
-    rollouts
-        File of rollouts, a row each (or a row a prompt with a list of completions): parquet, Arrow, JSON Lines or CSV.
-    references
-        File of references, joined by key; without it the rollouts' file has a column of them.
+    paths
+        ROLLOUTS [REFERENCES]. Rollouts, a row each (or a row a prompt with a list of completions), are a file, a glob in quotes,
+        a folder, - (an Arrow stream) or a URL: parquet, Arrow, JSON Lines or CSV; more than two paths are all rollouts.
+        References are joined by key; without them the rollouts have a column of them.
     recipe
         What scores an answer, as NAME or NAME:METRIC (squad:f1); given several times, the reward is the weighted sum.
     weight
@@ -72,7 +74,8 @@ def rewards(
         How the answer is found in a completion: tag:answer, boxed, after:STRING, line:first, line:last, regex:PATTERN, or a
         chain of them joined by >.
     group_by
-        The column that names a prompt; by default prompt_id or question_id. May be given several times.
+        The column that names a prompt; by default prompt_id or question_id. May be given several times. A rollout whose prompt is
+        null keeps its reward and is in no group.
     advantage
         Which advantage to give.
     framework
@@ -101,8 +104,11 @@ def rewards(
         For which k to give the expected best f1 of k.
     maj_at
         For which k to give the expected exact_match of the majority answer of k.
+    by
+        Report this column's values apart; may be given several times.
     output
-        Write the table of rewards: .parquet, .arrow, .jsonl or .csv by suffix.
+        Write the rewards: a file (.parquet, .arrow, .jsonl or .csv by suffix; - is an Arrow stream), or a folder, which gets one
+        shard for each input file and can be resumed.
     json
         Print the summary as JSON.
     keep
@@ -111,110 +117,101 @@ def rewards(
         The column of completions; a dot leads into a struct, as in generations.text.
     references_column
         What the column of references is called.
+    references_file
+        The file of references, where all the paths are rollouts.
     id
         A key column of the join; may be given several times.
+    where
+        Only the rows for which this SQL condition holds.
     format
-        Format of the rollouts' file, where its content should not be asked.
+        Format of the rollouts' files, where their content should not be asked.
     references_format
         Format of the references' file.
+    storage_option
+        KEY=VALUE for an object store, as polars takes it; may be given several times.
     threads
         How many threads may work; by default all cores.
+    memory
+        How much memory the process may take, such as 2GiB.
+    strict
+        Exit with 3 where a rollout has no score of its own (a status other than ok) or no prompt, or where there is none at all.
     overwrite
-        Replace the output file where it is there.
+        Replace the output where it is there.
     quiet
-        No notes on standard error.
+        No notes and no progress on standard error.
     """
-    from fastscore.output import refuse_existing, write_items
     from fastscore.report import as_json
-    from fastscore.rewards.rollouts import grouped, read_rollouts, reward_table, summarize
-    from fastscore.rewards.rule import reward_rule
+    from fastscore.rewards.files import reward_files
+    from fastscore.rewards.result import summary_table
 
-    rule = reward_rule(
-        recipe,
-        extract=extract,
+    output = None if output is None else from_argument(output)
+    rollouts, gold = split_inputs(paths, references_file)
+    result = reward_files(
+        rollouts,
+        output,
+        recipe=recipe,
         weights=weight,
+        extract=extract,
         format_tags=format_tags,
         format_weight=format_weight,
         min_length=min_length,
         max_length=max_length,
         length_unit=length_unit,
         null=null,
-    )
-    wanted = {
-        "pass_at": _numbers("pass-at", pass_at),
-        "best_at": _numbers("best-at", best_at),
-        "maj_at": _numbers("maj-at", maj_at),
-    }
-    if output is not None:
-        refuse_existing(output, overwrite)
-    read = read_rollouts(
-        rollouts,
-        references,
-        group_by,
+        references=gold,
+        group=group_by,
+        advantage=None if advantage == "none" else advantage,
+        framework=framework,
+        epsilon=epsilon,
+        ddof=ddof,
+        leave_one_out=leave_one_out,
+        pass_at=_numbers("pass-at", pass_at),
+        best_at=_numbers("best-at", best_at),
+        maj_at=_numbers("maj-at", maj_at),
+        by=by or (),
         prediction=prediction,
         references_column=references_column,
-        keys=id,
+        ids=id or (),
+        keep=keep or (),
+        where=where,
+        threads=threads,
+        memory=memory_bytes(memory),
         format=format,
         references_format=references_format,
+        storage_options=storage_of(storage_option),
+        overwrite=overwrite,
+        quiet=quiet,
     )
     if not quiet:
-        say(*read.notes, *([] if read.group else ["no column names a prompt (--group-by), so there are no groups"]))
-    kept = (*read.group, *(keep or ()))
-    table = reward_table(read.table, rule, keep=kept, normal_form=bool(maj_at), threads=threads)
-    options: dict[str, Any] = {"framework": framework, "epsilon": epsilon, "ddof": ddof, "leave_one_out": leave_one_out}
-    table = grouped(table, read.group, None if advantage == "none" else advantage, **options)
-    summary = summarize(table, rule, read.group, **wanted)
-    if output is not None:
-        write_items(table, output, rule.signature)
-    if json:
-        print(as_json(summary))
-    else:
-        print_table(_shown(summary))
+        say(*result.notes, result.last_line())
+    say(*result.failures)
+    if output != "-":
+        if json:
+            print(as_json(result.summary))
+        else:
+            print_table(summary_table(result.summary))
+    if result.failures:
+        return _FAILED
+    if strict:
+        _refuse_silent(result.summary, result.statuses)
+    return 0
+
+
+def _refuse_silent(summary: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
+    """Raise DataError where a rollout has no score or no prompt, or there is none at all."""
+    if not summary["rollouts"]:
+        raise DataError("--strict: there is no rollout at all (an empty input, or none for which --where holds)")
+    silent = {label: count for label, count in statuses.items() if label != "ok" and count}
+    if summary.get("groups", {}).get("no_prompt"):
+        silent["without a prompt"] = summary["groups"]["no_prompt"]
+    if silent:
+        said = ", ".join(f"{count:,} {label}" for label, count in silent.items())
+        raise DataError(f"--strict: not every rollout has a score and a prompt of its own: {said}")
 
 
 def _numbers(name: str, text: str) -> list[int]:
     """Whole numbers from 1 on, separated by commas."""
-    from fastscore.errors import UsageError
-
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isascii() and part.isdigit() and 0 < int(part) < 1 << 31 for part in parts):
         raise UsageError(f"--{name}: whole numbers from 1 on, separated by commas, are allowed, such as 1,5,10; got {text!r}")
     return list(dict.fromkeys(int(part) for part in parts))
-
-
-def _shown(summary: Mapping[str, Any]) -> Table:
-    """The summary as a table: means in percent, the reward as it is."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from fastscore.report import safe_text
-    from fastscore.rewards.batches import STATUSES
-
-    table = Table(title=Text(safe_text(summary["recipe"])), caption=Text(safe_text(summary["signature"])), caption_justify="left")
-    for title in ("", "mean", "± standard error", "of"):
-        table.add_column(title, justify="left" if not title else "right")
-    table.add_row("extraction rate", _percent(summary["extraction_rate"]), "", f"{summary['rollouts']:,} rollouts")
-    reward = summary["reward"]
-    table.add_row("reward", "-" if reward is None else f"{reward:.4f}", "", f"{summary['rewarded']:,} rewards")
-    for name in ("exact_match", "f1", "format", "length_ok"):
-        if name in summary:
-            table.add_row(name, _percent(summary[name]), "", "")
-    table.add_section()
-    for name, found in summary.items():
-        if isinstance(found, Mapping) and "mean" in found:
-            short = f", {found['left_out']:,} too small" if found["left_out"] else ""
-            table.add_row(name, _percent(found["mean"]), _percent(found["standard_error"]), f"{found['n']:,} prompts{short}")
-    table.add_section()
-    if "groups" in summary:
-        groups = summary["groups"]
-        named = ("all_equal", "of one reward value"), ("one_row", "of one rollout"), ("no_reward", "without a reward")
-        shown = "; ".join(f"{groups[key]:,} {words}" for key, words in named if groups[key])
-        table.add_row("groups", f"{groups['count']:,}", "", shown)
-    for status in STATUSES[1:]:
-        if summary[status]:
-            table.add_row(Text(status, style="yellow"), f"{summary[status]:,}", "", "")
-    return table
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f} %"

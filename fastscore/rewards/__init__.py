@@ -1,7 +1,8 @@
 """Rewards for reinforcement learning: answers taken out of completions, scored by any recipe, grouped, and handed to frameworks.
 
-`score_rollouts` is for tables and files, the names of frameworks (`trl`, `verl`, ...) make reward functions for their training
-loops; `advantage` and `group_statistics` are polars expressions. Nothing is imported until a name is used.
+`reward_files` is for files of any size, `score_rollouts` for tables in memory; the names of frameworks (`trl`, `verl`, ...) make
+reward functions for their training loops; `advantage` and `group_statistics` are polars expressions. Nothing is imported until a
+name is used.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from fastscore.rewards.batches import reward_batch, reward_one
     from fastscore.rewards.environments import nemo_rl
     from fastscore.rewards.extract import parse_extraction
+    from fastscore.rewards.files import reward_files
     from fastscore.rewards.groups import add_groups, advantage, group_statistics
     from fastscore.rewards.rollouts import score_rollouts, summarize
     from fastscore.rewards.rule import RewardRule, reward_rule
@@ -26,6 +28,7 @@ _HOMES = {
     "openrlhf": "adapters",
     "parse_extraction": "extract",
     "reward_batch": "batches",
+    "reward_files": "files",
     "reward_one": "batches",
     "reward_rule": "rule",
     "score_rollouts": "rollouts",
@@ -45,6 +48,7 @@ __all__ = [
     "openrlhf",
     "parse_extraction",
     "reward_batch",
+    "reward_files",
     "reward_one",
     "reward_rule",
     "score_rollouts",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, did_you_mean
 from fastscore.kernels import extract as kernels
@@ -25,7 +26,7 @@ from fastscore.statuses import status_codes
 from fastscore.text.columns import TextColumn, text_column
 from fastscore.text.normalize import normalize
 
-__all__ = ["STATUSES", "OneReward", "reward_batch", "reward_one", "status_counts"]
+__all__ = ["STATUSES", "OneReward", "reward_batch", "reward_names", "reward_one", "status_places"]
 
 #: Why a rollout has the reward that it has: the statuses of items, and that no answer was found in a completion.
 STATUSES = (*(s.label for s in Status), "extraction_failed")
@@ -55,6 +56,7 @@ def reward_batch(
     references: str = "references",
     keep: Sequence[str] = (),
     normal_form: bool = False,
+    rows: npt.NDArray[np.int64] | None = None,
     threads: int | None = 1,
 ) -> pa.RecordBatch:
     """Give every rollout of a batch its reward.
@@ -72,6 +74,8 @@ def reward_batch(
         Columns handed on unchanged.
     normal_form
         Whether to give the answers' normal forms by the first recipe, which majority votes count.
+    rows
+        What messages call the rows, int64[n]; None: 0 to n - 1.
     threads
         How many threads may work; None: all cores.
 
@@ -102,7 +106,7 @@ def reward_batch(
     statuses, unscored = _statuses([s.column("status") for s in scored], failed, missing)
     failed = statuses == EXTRACTION_FAILED if not rule.steps else failed
     if rule.null == "error" and unscored.any():
-        raise _no_score(statuses, unscored)
+        raise _no_score(statuses, unscored, rows)
     own = _OWN_STEPS.get(rule.recipes[0].answer)
     if own is not None:
         answers = extract(answers, [own], threads=threads)[0]
@@ -135,6 +139,13 @@ def reward_batch(
     columns["reward"] = pa.array(total, mask=unscored if rule.null == "null" else None)
     columns["status"] = pa.DictionaryArray.from_arrays(pa.array(statuses.astype(np.int8)), _LABELS)
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def reward_names(rule: RewardRule) -> frozenset[str]:
+    """All names that a column of rewards can have under a rule, which no kept column may have."""
+    terms = {f"{t.recipe.name}:{t.metric}" for t in rule.terms}
+    own = ("answer", "normal_form", "extracted", "format", "length", "length_ok", "reward", "status")
+    return frozenset({*WORD_METRICS, *terms, *own})
 
 
 def reward_one(completion: str | None, references: str | Sequence[str | None] | None, rule: RewardRule) -> OneReward:
@@ -176,12 +187,11 @@ def reward_one(completion: str | None, references: str | Sequence[str | None] | 
     return OneReward(None if status and rule.null == "null" else reward, STATUSES[status], first)
 
 
-def status_counts(column: pa.ChunkedArray | pa.Array) -> dict[str, int]:
-    """How many rows have each of `STATUSES`."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    codes = [np.bincount(np.asarray(c.indices), minlength=len(STATUSES)) for c in chunks]
-    counts = np.sum(codes, axis=0) if codes else np.zeros(len(STATUSES), dtype=np.int64)
-    return {label: int(n) for label, n in zip(STATUSES, counts, strict=True)}
+def status_places(column: pa.DictionaryArray) -> npt.NDArray[np.int64]:
+    """Each row's status as its place among `STATUSES`; a file may hold the labels in another order."""
+    if not column.dictionary.equals(_LABELS):
+        return np.asarray(pc.index_in(column.cast(pa.string()), value_set=_LABELS), dtype=np.int64)
+    return np.asarray(column.indices).astype(np.int64)
 
 
 def _scored(batch: pa.RecordBatch, answers: pa.Array, references: str, recipe: Recipe, threads: int | None) -> pa.RecordBatch:
@@ -209,10 +219,10 @@ def _statuses(columns: list[pa.DictionaryArray], failed: Flags, missing: Flags) 
     return statuses, statuses != Status.OK
 
 
-def _no_score(statuses: npt.NDArray[np.int64], unscored: Flags) -> DataError:
-    rows = np.flatnonzero(unscored)
-    shown = ", ".join(f"row {r}: {STATUSES[statuses[r]]}" for r in rows[:3])
-    return DataError(f"reward: {rows.size:,} rows have no score ({shown}); null='zero' or null='null' lets them pass")
+def _no_score(statuses: npt.NDArray[np.int64], unscored: Flags, rows: npt.NDArray[np.int64] | None = None) -> DataError:
+    found = np.flatnonzero(unscored)
+    shown = ", ".join(f"row {r if rows is None else rows[r]}: {STATUSES[statuses[r]]}" for r in found[:3])
+    return DataError(f"reward: {found.size:,} rows have no score ({shown}); null='zero' or null='null' lets them pass")
 
 
 def _well_formed(texts: TextColumn, rule: RewardRule, threads: int | None) -> Flags:

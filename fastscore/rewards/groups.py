@@ -1,7 +1,8 @@
 """Statistics of a prompt's rollouts and the advantages made from them: polars expressions over a column of rewards.
 
 A table with a reward and its prompt a row comes in; the same rows go out with the group's statistics and each row's advantage.
-A reward that is null is left out of its group and has no rank and no advantage; nothing that comes out is ever NaN.
+A reward that is null is left out of its group and has no rank and no advantage; a row whose prompt is null is in no group and has
+neither statistics nor advantage; nothing that comes out is ever NaN.
 
 =========== =================================== ================== ================ =================================
 advantage   formula, over a group's n rewards   all of one value   one row          epsilon
@@ -26,14 +27,24 @@ float32, this in float64. For maxrl only its authors' code (``verl``) has been r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
 import polars as pl
 
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
 
-__all__ = ["ADVANTAGES", "FRAMEWORKS", "STATISTICS", "Advantage", "Framework", "add_groups", "advantage", "group_statistics"]
+__all__ = [
+    "ADVANTAGES",
+    "FRAMEWORKS",
+    "STATISTICS",
+    "Advantage",
+    "Framework",
+    "add_groups",
+    "advantage",
+    "group_statistics",
+    "refuse_inexact",
+]
 
 Advantage = Literal["grpo", "dr_grpo", "rloo", "maxrl"]
 Framework = Literal["trl", "verl", "nemo_rl"]
@@ -63,17 +74,18 @@ def group_statistics(group: str | Sequence[str] = "prompt_id", reward: str = "re
     list of polars.Expr
         ``group_size`` (rewards that are not null, uint32), ``group_mean``, ``group_std`` (null where fewer than ddof + 1),
         ``group_best``, ``group_all_equal`` (bool, decided on the rewards themselves; null where there is none) and
-        ``group_rank`` (1 is the best; equal rewards share the lowest; null without a reward).
+        ``group_rank`` (1 is the best; equal rewards share the lowest; null without a reward). All are null without a prompt.
     """
     keys, value = _keys(group), _value(reward)
-    return [
-        value.count().over(keys).alias("group_size"),
-        _mean(value).over(keys).alias("group_mean"),
-        _std(value, ddof).over(keys).alias("group_std"),
-        value.max().over(keys).alias("group_best"),
-        (value.min() == value.max()).over(keys).alias("group_all_equal"),
-        value.rank("min", descending=True).over(keys).alias("group_rank"),
-    ]
+    found = {
+        "group_size": value.count(),
+        "group_mean": _mean(value),
+        "group_std": _std(value, ddof),
+        "group_best": value.max(),
+        "group_all_equal": value.min() == value.max(),
+        "group_rank": value.rank("min", descending=True),
+    }
+    return [_within(expression, keys).alias(name) for name, expression in found.items()]
 
 
 def advantage(
@@ -106,7 +118,7 @@ def advantage(
     Returns
     -------
     polars.Expr
-        float64, null where the reward is.
+        float64, null where the reward or the prompt is.
 
     Raises
     ------
@@ -139,7 +151,7 @@ def advantage(
     found = (
         pl.when(size == 1).then(_alone(value, kind, framework, small)).when(value.min() == value.max()).then(0.0).otherwise(found)
     )
-    return pl.when(value.is_not_null()).then(found).over(_keys(group)).alias("advantage")
+    return _within(pl.when(value.is_not_null()).then(found), _keys(group)).alias("advantage")
 
 
 def add_groups(
@@ -162,8 +174,8 @@ def add_groups(
     ColumnTypeError
         The reward is no number, or a group column is a float.
     DataError
-        A row has no group, or a reward is NaN or infinite (found for tables only: a lazy frame is not read here, and leaves such
-        a reward out like a null).
+        A reward is NaN or infinite (found for tables only: a lazy frame is not read here, and leaves such a reward out like a
+        null).
     """
     keys: list[str] = _keys(group)
     schema = frame.collect_schema()
@@ -172,11 +184,9 @@ def add_groups(
             raise UnknownNameError(f"rewards: column {name!r} is not there.{did_you_mean(name, schema.names())}")
     if not schema[reward].is_numeric():
         raise ColumnTypeError(f"reward: a column of numbers is needed, {reward!r} is {schema[reward]}")
-    for name in keys:
-        if schema[name].is_float():
-            raise ColumnTypeError(f"group: {name!r} is {schema[name]}; text or integer is allowed, a float is no exact key")
+    refuse_inexact(schema, keys)
     if isinstance(frame, pl.DataFrame):
-        _check(frame, keys, reward)
+        _check(frame, reward)
     columns: list[pl.Expr] = []
     if advantage_kind is not None:
         options: dict[str, Any] = {"framework": framework, "epsilon": epsilon, "ddof": ddof, "leave_one_out": leave_one_out}
@@ -184,18 +194,24 @@ def add_groups(
     return frame.with_columns(*columns, *group_statistics(keys, reward, ddof=ddof))
 
 
-def _check(frame: pl.DataFrame, keys: list[str], reward: str) -> None:
+def refuse_inexact(schema: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Raise ColumnTypeError where a group column is a float or nested, which cannot name a prompt."""
     for name in keys:
-        rows = frame.select(pl.col(name).is_null().arg_true()).to_series()
-        if rows.len():
-            raise DataError(
-                f"group: {name!r} is null in row {rows[0]} ({rows.len():,} rows in all); every rollout needs its prompt"
-            )
+        if schema[name].is_float() or schema[name].is_nested() or schema[name] == pl.Binary:
+            raise ColumnTypeError(f"group: {name!r} is {schema[name]}; text or integer is allowed, a float is no exact key")
+
+
+def _check(frame: pl.DataFrame, reward: str) -> None:
     if frame.schema[reward].is_float():
         rows = frame.select((~pl.col(reward).is_finite()).arg_true()).to_series()
         if rows.len():
             found = f"{frame[reward][rows[0]]} in row {rows[0]} ({rows.len():,} in all)"
             raise DataError(f"reward: {reward!r} is {found}; finite numbers and null are allowed")
+
+
+def _within(expression: pl.Expr, keys: list[str]) -> pl.Expr:
+    """An expression over each group; null in the rows that have no prompt."""
+    return pl.when(pl.all_horizontal(pl.col(keys).is_not_null())).then(expression.over(keys))
 
 
 def _keys(group: str | Sequence[str]) -> list[str]:

@@ -1,12 +1,11 @@
-"""Rewards of a table of rollouts: files or tables in, one table in input order out, with rewards, groups and advantages.
+"""Rewards of a table of rollouts in memory: tables or a file in, one table in input order out, with groups and advantages.
 
 Read and align as scoring does, then `reward_table` batch by batch, then `grouped` once over the whole, which needs all rollouts
-of a prompt; `summarize` says what came of it.
+of a prompt; `summarize` says what came of it. Files that do not fit into memory go through `fastscore.rewards.files`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,21 +14,21 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.errors import ColumnTypeError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import UnknownNameError, UsageError, did_you_mean
 from fastscore.pipeline import aligned_items, load, with_columns
-from fastscore.rewards.batches import reward_batch, status_counts
+from fastscore.rewards.batches import reward_batch
 from fastscore.rewards.groups import add_groups
+from fastscore.rewards.prompts import Prompts
 from fastscore.rewards.rule import LengthUnit, NullPolicy, Recipes, RewardRule, reward_rule
-from fastscore.schema import WORD_METRICS, Status
+from fastscore.rewards.totals import RewardTotals, summed
+from fastscore.rewards.work import DEFAULT_GROUPS, flat, refuse_names, with_field
+from fastscore.schema import Status
 from fastscore.scoring import KEY_COLUMNS
 
 if TYPE_CHECKING:
     from fastscore.formats import Loaded
 
 __all__ = ["Rollouts", "grouped", "read_rollouts", "reward_table", "score_rollouts", "summarize"]
-
-#: What names a prompt, where nothing else is said.
-_GROUPS = ("prompt_id", "question_id")
 
 
 class Rollouts(NamedTuple):
@@ -104,7 +103,7 @@ def score_rollouts(
     UsageError
         A parameter is wrong, or a column is absent or of a wrong type.
     DataError
-        The data are wrong, a rollout has no prompt, or (``null="error"``) a row has no score.
+        The data are wrong, or (``null="error"``) a row has no score.
     """
     rule = reward_rule(
         recipe,
@@ -118,7 +117,8 @@ def score_rollouts(
         length_unit=length_unit,
         null=null,
     )
-    read = read_rollouts(rollouts, references, group, prediction=prediction, references_column=references_column, keys=keys)
+    columns: dict[str, Any] = {"prediction": prediction, "references_column": references_column, "keys": keys}
+    read = read_rollouts(rollouts, references, group, **columns)
     table = reward_table(read.table, rule, keep=(*read.group, *keep), normal_form=normal_form, threads=threads)
     options: dict[str, Any] = {"framework": framework, "epsilon": epsilon, "ddof": ddof, "leave_one_out": leave_one_out}
     return grouped(table, read.group, advantage, **options)
@@ -135,17 +135,23 @@ def read_rollouts(
     format: str | None = None,
     references_format: str | None = None,
 ) -> Rollouts:
-    """Bring rollouts and references to one table, a row a rollout; references that no rollout has are counted and left out."""
+    """Bring rollouts and references to one table, a row a rollout; references that no rollout has are counted and left out.
+
+    The completions and the references stand in it under their own names too, so that they can be handed on.
+    """
     loaded = _flat(load(rollouts, "predictions", format), prediction)
     gold = None if references is None else load(references, "references", references_format)
     if gold is None:
-        loaded = replace(loaded, table=_with_field(loaded.table, references_column))
+        loaded = replace(loaded, table=with_field(loaded.table, references_column))
     loaded, gold = with_columns(loaded, gold, prediction, references_column)
     table, notes = aligned_items(replace(loaded, official=False), gold, keys)
     if gold is not None:
         table = table.filter(pc.not_equal(table.column("status"), int(Status.MISSING_PREDICTION)))
+    for own, name in ((prediction, "prediction"), (references_column, "references")):
+        if own not in table.column_names:
+            table = table.append_column(own, table.column(name))
     if group is None:
-        names = tuple(name for name in _GROUPS if name in table.column_names)[:1]
+        names = tuple(name for name in DEFAULT_GROUPS if name in table.column_names)[:1]
     else:
         names = (group,) if isinstance(group, str) else tuple(group)
     for name in names:
@@ -159,9 +165,7 @@ def reward_table(
 ) -> pa.Table:
     """Give every rollout of a table its reward, record batch by record batch."""
     kept = list(dict.fromkeys([*(k for k in KEY_COLUMNS if k in table.column_names), *keep]))
-    for name in kept:
-        if name in (*WORD_METRICS, "answer", "extracted", "reward", "status"):
-            raise UsageError(f"keep: {name!r} is the name of a column of rewards; rename the input's column first")
+    refuse_names(kept, rule)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     return pa.Table.from_batches([reward_batch(b, rule, keep=kept, normal_form=normal_form, threads=threads) for b in batches])
 
@@ -189,80 +193,28 @@ def summarize(
 ) -> dict[str, Any]:
     """What came of it: counts, means (fractions, None of nothing), groups, and the sampling metrics with their standard errors.
 
-    `table` is `score_rollouts`'s; `maj_at` needs its ``normal_form``. ``best@k`` is of f1, ``pass@k`` and ``maj@k`` are of
-    exact_match, both of the first recipe; a rollout without a score is left out and counted.
+    ``extraction_rate`` is of all rollouts; ``reward`` and the scores are means over the rollouts that have one, and
+    ``reward_over_all`` is over all, with 0 where there is none. `table` is `score_rollouts`'s; `maj_at` needs its
+    ``normal_form``. ``best@k`` is of f1, ``pass@k`` and ``maj@k`` are of exact_match, both of the first recipe; a rollout without
+    a score is left out and counted.
     """
-    extracted = table.column("extracted")
-    summary: dict[str, Any] = {
-        "signature": rule.signature,
-        "recipe": " + ".join(t.name for t in rule.terms),
-        "rollouts": table.num_rows,
-        **status_counts(table.column("status")),
-        "extraction_rate": _mean(extracted.cast(pa.float64())),
-        "rewarded": table.num_rows - table.column("reward").null_count,
-        **{name: _mean(table.column(name)) for name in ("reward", *WORD_METRICS)},
-    }
-    for name in ("format", "length_ok"):
-        if name in table.column_names:
-            summary[name] = _mean(table.column(name).cast(pa.float64()))
+    totals = RewardTotals(summed(table.schema))
+    totals.add(table)
     if group and "group_size" in table.column_names:
-        summary["groups"] = _group_counts(table, group)
-    if pass_at or best_at or maj_at:
-        if not group:
-            raise UsageError("pass_at, best_at and maj_at need a group: name the column of prompts")
-        from fastscore.stats.sampling import sampling_metrics
-
-        found = sampling_metrics(table, list(group), pass_at=pass_at, best_at=best_at, maj_at=maj_at)
-        summary |= {"prompts": found.prompts, "samples_left_out": found.samples_left_out}
-        summary |= {name: metric.to_dict() for name, metric in found.metrics.items()}
-    return summary
-
-
-def _group_counts(table: pa.Table, group: Sequence[str]) -> dict[str, int]:
-    frame = pl.DataFrame(pl.from_arrow(table.select([*group, "group_size", "group_all_equal", "group_best"]))).unique(list(group))
-    return {
-        "count": frame.height,
-        "one_row": frame.filter(pl.col("group_size") == 1).height,
-        "no_reward": frame.filter(pl.col("group_size") == 0).height,
-        "all_equal": frame.filter((pl.col("group_size") > 1) & pl.col("group_all_equal")).height,
-    }
-
-
-def _mean(column: pa.ChunkedArray) -> float | None:
-    values = column.drop_null().to_numpy()
-    return math.fsum(values) / values.size if values.size else None
-
-
-def _with_field(table: pa.Table, path: str) -> pa.Table:
-    """The table with the column that a path such as ``generations.text`` leads to, under that name."""
-    head, *fields = path.split(".")
-    if path in table.column_names or not fields or head not in table.column_names:
-        return table
-    column = table.column(head)
-    for field in fields:
-        known = [f.name for f in column.type] if pa.types.is_struct(column.type) else []
-        if field not in known:
-            raise UnknownNameError(f"column {path!r} is not in the table.{did_you_mean(field, known)}")
-        column = pc.struct_field(column, field)
-    return table.append_column(path, column)
+        totals.prompts = Prompts(tuple(dict.fromkeys(group)), tuple(pass_at), tuple(best_at), tuple(maj_at))
+        wanted = dict.fromkeys([*totals.prompts.group, "group_size", "group_all_equal", *totals.prompts.columns])
+        totals.prompts.add(pl.DataFrame(pl.from_arrow(table.select(list(wanted)))))
+    elif pass_at or best_at or maj_at:
+        raise UsageError("pass_at, best_at and maj_at need a group: name the column of prompts")
+    return totals.summary(" + ".join(t.name for t in rule.terms), rule.signature)
 
 
 def _flat(loaded: Loaded, prediction: str) -> Loaded:
     """A row for each completion, where the column of completions is a list of them."""
-    table = _with_field(loaded.table, prediction)
+    table = with_field(loaded.table, prediction)
     if prediction not in table.column_names:
         raise UnknownNameError(f"column {prediction!r} is not in the table.{did_you_mean(prediction, table.column_names)}")
-    kind = table.schema.field(prediction).type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        return replace(loaded, table=table)
-    inner = kind.value_type
-    if not (pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)):
-        raise ColumnTypeError(f"{prediction}: completions as text, or lists of text, are needed, got {kind}")
-    frame = pl.DataFrame(pl.from_arrow(table))
-    size = pl.col(prediction).list.len()
-    full = frame.filter(size > 0)
-    numbered = {} if "sample_id" in frame.columns else {"sample_id": pl.int_ranges(size, dtype=pl.Int64)}
-    flat = full.with_columns(**numbered).explode(prediction, *numbered)
-    empty = frame.height - full.height
-    notes = (f"{empty} rows have no completion in {prediction!r}",) if empty else ()
-    return replace(loaded, table=flat.to_arrow(compat_level=pl.CompatLevel.oldest()), notes=(*loaded.notes, *notes))
+    found = flat(table, prediction)
+    empty = 0 if found.sizes is None else int((found.sizes == 0).sum())
+    notes = (f"{empty:,} rows have no completion in {prediction!r}",) if empty else ()
+    return replace(loaded, table=found.table, notes=(*loaded.notes, *notes))

@@ -20,7 +20,7 @@ from fastscore.schema import Status
 from fastscore.scoring import KEY_COLUMNS, score_batch, top_ns
 from fastscore.text.normalize import not_utf8
 
-__all__ = ["BatchScorer", "Columns"]
+__all__ = ["BatchScorer", "Columns", "chosen_rows", "one_batch"]
 
 _SPANS = ("prediction_spans", "reference_spans")
 
@@ -109,7 +109,7 @@ class BatchScorer:
         """
         rows = None
         if self._condition is not None:
-            rows = self._chosen(batch, self._condition)
+            rows = chosen_rows(batch, self._condition, self.columns.where)
             batch = batch.take(pa.array(rows))
         try:
             return self.score(self._items(batch), threads)
@@ -147,7 +147,7 @@ class BatchScorer:
             elif known and column in self.gold.keys:
                 place, kind = table.column_names.index(column), given.field(column).type
                 table = table.set_column(place, column, _like_key(table.column(column), kind, column))
-        return self.score(_one_batch(table))
+        return self.score(one_batch(table))
 
     def _items(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if "status" in batch.schema.names:
@@ -158,19 +158,19 @@ class BatchScorer:
             return _renamed(batch, self.columns.references, "references")
         if "references" in batch.schema.names:
             batch = batch.drop_columns(["references"])
-        return _one_batch(self.gold.join(pa.Table.from_batches([batch])))
+        return one_batch(self.gold.join(pa.Table.from_batches([batch])))
 
-    def _chosen(self, batch: pa.RecordBatch, condition: pl.Expr) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        frame = pl.DataFrame(
-            pl.from_arrow(pa.Table.from_batches([batch.select(list(dict.fromkeys(condition.meta.root_names())))]))
-        )
-        try:
-            kept = frame.select(condition.alias("kept"))["kept"]
-        except pl.exceptions.PolarsError as error:
-            raise UsageError(f"where: {self.columns.where!r}: {' '.join(str(error).split())[:200]}") from None
-        if kept.dtype != pl.Boolean or len(kept) != batch.num_rows:
-            raise UsageError(f"where: {self.columns.where!r} must be true or false for each row by itself, it gives {kept.dtype}")
-        return np.flatnonzero(kept.fill_null(False).to_numpy())
+
+def chosen_rows(batch: pa.RecordBatch, condition: pl.Expr, where: str | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The rows for which a condition holds. Raises UsageError where it is not true or false for each row by itself."""
+    frame = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([batch.select(list(dict.fromkeys(condition.meta.root_names())))])))
+    try:
+        kept = frame.select(condition.alias("kept"))["kept"]
+    except pl.exceptions.PolarsError as error:
+        raise UsageError(f"where: {where!r}: {' '.join(str(error).split())[:200]}") from None
+    if kept.dtype != pl.Boolean or len(kept) != batch.num_rows:
+        raise UsageError(f"where: {where!r} must be true or false for each row by itself, it gives {kept.dtype}")
+    return np.flatnonzero(kept.fill_null(False).to_numpy())
 
 
 def _like_key(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
@@ -193,7 +193,8 @@ def _renamed(batch: pa.RecordBatch, old: str, new: str) -> pa.RecordBatch:
     return batch.rename_columns(names)
 
 
-def _one_batch(table: pa.Table) -> pa.RecordBatch:
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """A table of a batch's size as one batch."""
     batches = table.combine_chunks().to_batches()
     if len(batches) > 1:
         raise FastscoreError("a batch joined with its references has more than 2 GB of text in a column; give --memory less")
