@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -188,10 +188,11 @@ class _Run(Flow[RewardTotals]):
             scored = Path(name) / "scored.parquet"
             with ItemWriter(scored, self.rewards.signature, self.group_bytes) as writer:
                 totals, rows = self.into_one(sources, writer)
+                self.describe(writer, totals)
                 writer.commit()
             with self._grouping([scored], rows, Path(name), totals) or nullcontext() as grouping:
                 if target is not None:
-                    self._write(scored, target, grouping)
+                    self._write(scored, target, grouping, totals)
         outputs: tuple[str, ...] = ()
         if isinstance(target, Path):
             outputs = (str(target),)
@@ -235,8 +236,8 @@ class _Run(Flow[RewardTotals]):
                         for batch in self._read(folder / name, grouping.prompts.group):
                             grouping.columns(batch)
                     continue
-                self._write(folder / shard.output, place_in(folder, name), grouping)
-                manifest.add(replace(shard, output=name, totals={**(shard.totals or {}), _GROUPED: of}))
+                self._write(folder / shard.output, place_in(folder, name), grouping, totals)
+                manifest.add(msgspec.structs.replace(shard, output=name, totals={**(shard.totals or {}), _GROUPED: of}))
         shutil.rmtree(temporary)
         shutil.rmtree(folder / _SCORED, ignore_errors=True)
         done.outputs = [str(folder / name) for name in names]
@@ -263,7 +264,7 @@ class _Run(Flow[RewardTotals]):
             self.notes.append(f"{count:,} rollouts have no {' or '.join(group)}: they are in no group and have no advantage")
         return grouping
 
-    def _write(self, scored: Path, target: Path | str, grouping: Grouping | None) -> None:
+    def _write(self, scored: Path, target: Path | str, grouping: Grouping | None, totals: RewardTotals) -> None:
         """A shard of rewards into its final place, with its groups' columns."""
         if grouping is None and isinstance(target, Path) and target.suffix == ".parquet":
             put_in_place(str(scored), target)
@@ -275,6 +276,7 @@ class _Run(Flow[RewardTotals]):
                 for name, column in (grouping.columns(batch) if grouping is not None else {}).items():
                     batch = batch.append_column(name, column)
                 writer.write(batch)
+            self.describe(writer, totals)
             writer.commit()
 
     def _read(self, path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

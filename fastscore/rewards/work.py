@@ -139,14 +139,14 @@ class RewardWork:
         return sums
 
     def described(self, sums: RewardTotals) -> Mapping[str, str]:
-        """Nothing beside the signature."""
-        return {}
+        """That these are rewards, which `fastscore merge` does not add up."""
+        return {"fastscore.rewards": self.signature}
 
     def asked(self) -> dict[str, Any]:
         """What decides the bits of a shard before the groups are known."""
         columns, gold = self.columns, self.gold
         return {
-            "signature": self.signature,
+            "rewards": self.signature,
             "columns": [columns.prediction, columns.references, list(columns.ids), list(columns.keep), list(columns.by)],
             "where": columns.where,
             "normal_form": self.normal_form,

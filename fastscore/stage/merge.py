@@ -98,7 +98,7 @@ def _parts(path: Path, notes: list[str]) -> list[_Part]:
 
 def _of_file(path: Path) -> _Part:
     metadata, rows = _metadata(path)
-    if "fastscore.signature" not in metadata:
+    if "fastscore.signature" not in metadata or "fastscore.rewards" in metadata:
         raise DataError(f"{path}: not a parquet file of item scores that fastscore wrote")
     signature = metadata["fastscore.signature"]
     name = metadata.get("fastscore.recipe") or _recipe_name(signature, path)
