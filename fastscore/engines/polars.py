@@ -25,6 +25,9 @@ STATUS_TYPE = pl.Enum([s.label for s in Status])
 #: The type of the struct that `FastscoreExpressions.score` gives.
 SCORE_TYPE = pl.Struct({**dict.fromkeys(WORD_METRICS, pl.Float64), "best_reference": pl.Int32, "status": STATUS_TYPE})
 
+#: The labels in the order of their codes, which are the indices of the dictionary column that `score_batch` gives.
+_LABELS = pl.Series("status", [s.label for s in Status], dtype=STATUS_TYPE)
+
 
 @pl.api.register_expr_namespace("fastscore")
 class FastscoreExpressions:
@@ -86,7 +89,7 @@ class _Score:
         if self.metric is not None:
             return pl.Series(self.metric, pl.from_arrow(items.column(self.metric)))
         fields = [pl.Series(name, pl.from_arrow(items.column(name))) for name in (*WORD_METRICS, "best_reference")]
-        status = pl.Series("status", pl.from_arrow(items.column("status"))).cast(STATUS_TYPE)
+        status = _LABELS.gather(pl.Series(pl.from_arrow(items.column("status").indices)))
         return pl.DataFrame([*fields, status]).to_struct("score")
 
 
@@ -111,8 +114,11 @@ def _of_one_length(predictions: pl.Series, references: pl.Series) -> tuple[pl.Se
 
 
 def _arrow(series: pl.Series) -> pa.Array:
-    """The series as one Arrow array; categories and enums as text."""
+    """The series as one Arrow array; categories and enums as text.
+
+    Texts stay views, as polars holds them: it would make large strings of a list column's whole memory for each slice of it.
+    """
     if series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
-    array = series.to_arrow()
+    array = series.to_arrow(compat_level=pl.CompatLevel.newest())
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
