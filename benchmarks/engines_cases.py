@@ -1,13 +1,15 @@
 """The case of the engines: each scores the same rows, beside `score_batch` in a loop over batches of 65,536 of them.
 
-An engine that is not installed gives no line. `vs_loop` is an engine's rows/s over the loop's with as many threads. Ray's seconds
-hold the start of its actors; `start_seconds` beside them are those of a run over single rows, which is nothing else.
+An engine that is not installed gives no line. `vs_loop` is an engine's rows/s over the loop's with as many threads,
+`floor_vs_loop` the same for what the engine takes by itself: its run with a function that gives scores made before. Ray is
+measured by `ray_workers`.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,18 +20,26 @@ import fastscore.engines.polars  # noqa: F401  (registers the namespace)
 from benchmarks.answers import Shape, chunks, text_bytes
 from benchmarks.lexicon import english
 from benchmarks.lines import Line, Settings
-from benchmarks.measure import Timing, timed_together, yardstick
+from benchmarks.measure import timed_together, yardstick
 from benchmarks.text_cases import RECIPE
 from fastscore import naive
-from fastscore.engines.iterators import map_batches
+from fastscore.engines.iterators import bind, map_batches
 from fastscore.recipes import find_recipe
 from fastscore.scoring import score_batch
 
-__all__ = ["BATCH", "VECTOR", "engines", "loop"]
+__all__ = ["BATCH", "VECTOR", "Engine", "engines", "loop"]
 
 #: Rows of a batch of the loop, and of a vector of DuckDB.
 BATCH, VECTOR = 1 << 16, 2_048
 Run = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A run of an engine, and the same run with nothing to do; None where the engine adds nothing of its own."""
+
+    run: Run
+    floor: Run | None = None
 
 
 def loop(batches: Sequence[pa.RecordBatch], threads: int) -> int:
@@ -53,48 +63,48 @@ def engines(case: str, settings: Settings) -> Iterator[Line]:
     plain = find_recipe(RECIPE)
     side = yardstick(table, ("prediction", "references"), lambda p, r: naive.score_one(p, r, plain), settings.naive_rows)
     side.measure()
-    runs: dict[tuple[str, int], Run] = {}
+    found: dict[tuple[str, int], Engine] = {}
     for threads in settings.threads:
-        runs["", threads] = partial(loop, batches, threads)
-        runs.update({(name, threads): run for name, run in _runs(table, threads).items()})
+        found["", threads] = Engine(partial(loop, batches, threads))
+        found.update({(name, threads): engine for name, engine in _engines(table, threads).items()})
     frame = pl.DataFrame(pl.from_arrow(table))
-    runs["polars", pl.thread_pool_size()] = partial(_polars, frame, "in-memory")
-    runs["polars-streaming", pl.thread_pool_size()] = partial(_polars, frame, "streaming")
-    runs["loop-2048", 1] = partial(loop, _batches(rows, VECTOR), 1)
+    found["polars", pl.thread_pool_size()] = _polars(frame, "in-memory")
+    found["polars-streaming", pl.thread_pool_size()] = _polars(frame, "streaming")
+    found["loop-2048", 1] = Engine(partial(loop, _batches(rows, VECTOR), 1))
+    runs: dict[tuple[str, int, str], Run] = {(*key, "run"): engine.run for key, engine in found.items()}
+    runs.update({(*key, "floor"): engine.floor for key, engine in found.items() if engine.floor is not None})
     for run in runs.values():
         run()
-    timings = timed_together(runs, settings.repeats, 2 * settings.budget)
+    timings = timed_together(runs, settings.repeats, 3 * settings.budget)
     side.measure()
-    loops = {threads: timing.best for (name, threads), timing in timings.items() if not name}
+    loops = {threads: timing.best for (name, threads, kind), timing in timings.items() if not name}
     vectors = -(-rows // VECTOR)
-    for (name, threads), timing in timings.items():
+    for name, threads in found:
+        timing, floor = timings[name, threads, "run"], timings.get((name, threads, "floor"))
         more: dict[str, Any] = {"median_seconds": timing.median, "repeats": timing.repeats}
         if name and threads in loops:
             more["vs_loop"] = loops[threads] / timing.best
+        if floor is not None:
+            more["floor_seconds"] = floor.best
+        if floor is not None and threads in loops:
+            more["floor_vs_loop"] = loops[threads] / floor.best
         if name == "duckdb" and threads == 1:
             more["us_a_vector"] = timing.best / vectors * 1e6
-            more["us_a_vector_of_the_loop"] = timings["loop-2048", 1].best / vectors * 1e6
-        yield _line(case, name, rows, threads, timing, text, side.rows_per_s, more)
-    if importlib.util.find_spec("ray") and not settings.smoke:
-        yield from _ray(case, table, settings.threads, loops, text, side.rows_per_s)
+            more["us_a_vector_of_the_loop"] = timings["loop-2048", 1, "run"].best / vectors * 1e6
+        full = f"{case}/{name}" if name else case
+        yield Line.of(full, rows=rows, threads=threads, seconds=timing.best, text=text, naive=side.rows_per_s, more=more)
 
 
-def _line(
-    case: str, name: str, rows: int, threads: int, timing: Timing, text: int, naive_rate: float, more: dict[str, Any]
-) -> Line:
-    full = f"{case}/{name}" if name else case
-    return Line.of(full, rows=rows, threads=threads, seconds=timing.best, text=text, naive=naive_rate, more=more)
-
-
-def _runs(table: pa.Table, threads: int) -> dict[str, Run]:
+def _engines(table: pa.Table, threads: int) -> dict[str, Engine]:
     """The engines that can be told how many threads to use."""
-    found: dict[str, Run] = {"iterator": partial(_iterator, table, threads)}
+    found = {"iterator": Engine(partial(_iterator, table, threads))}
     if importlib.util.find_spec("duckdb"):
         found["duckdb"] = _duckdb(table, threads)
     if importlib.util.find_spec("datasets"):
         found["datasets"] = _datasets(table, threads)
     if importlib.util.find_spec("pandas"):
-        found["pandas"] = _pandas(table, threads)
+        found["pandas"] = _pandas(table, threads, arrow=True)
+        found["pandas-objects"] = _pandas(table, threads, arrow=False)
     return found
 
 
@@ -102,68 +112,63 @@ def _iterator(table: pa.Table, threads: int) -> int:
     return sum(batch.num_rows for batch in map_batches(table.to_batches(), RECIPE, threads=threads))
 
 
-def _polars(frame: pl.DataFrame, engine: Any) -> pl.DataFrame:
+def _polars(frame: pl.DataFrame, engine: Any) -> Engine:
     expression: Any = pl.col("prediction")
-    return frame.lazy().select(expression.fastscore.score("references", recipe=RECIPE)).collect(engine=engine)
+    score = expression.fastscore.score("references", recipe=RECIPE)
+    made = frame.select(score).to_series()
+    given = pl.map_batches(
+        ["prediction", "references"], lambda pair: made.head(len(pair[0])), return_dtype=made.dtype, is_elementwise=True
+    )
+    return Engine(
+        lambda: frame.lazy().select(score).collect(engine=engine), lambda: frame.lazy().select(given).collect(engine=engine)
+    )
 
 
-def _duckdb(table: pa.Table, threads: int) -> Run:
+def _duckdb(table: pa.Table, threads: int) -> Engine:
     import duckdb
 
     from fastscore.engines.duckdb import register
 
-    con = duckdb.connect()
+    con: Any = duckdb.connect()
     con.execute(f"SET threads = {threads}")
     register(con)
+    made = pa.array([0.5] * VECTOR)
+    kinds = ["VARCHAR", "VARCHAR[]", "VARCHAR"]
+    con.create_function("given", lambda p, r, _: made.slice(0, len(p)), kinds, "DOUBLE", type="arrow", null_handling="special")
     con.register("items", table)
     con.execute("CREATE TABLE answers AS SELECT * FROM items")
-    query = f"SELECT avg(fs_f1(prediction, \"references\", '{RECIPE}')) FROM answers"
-    return lambda: con.execute(query).fetchone()
+    query = f"SELECT avg({{}}(prediction, \"references\", '{RECIPE}')) FROM answers"
+    return Engine(
+        lambda: con.execute(query.format("fs_f1")).fetchone(), lambda: con.cursor().execute(query.format("given")).fetchone()
+    )
 
 
-def _datasets(table: pa.Table, threads: int) -> Run:
+def _datasets(table: pa.Table, threads: int) -> Engine:
     import datasets
 
     from fastscore.engines.datasets import Scorer
 
     datasets.disable_progress_bars()
-    dataset = datasets.Dataset(table).select_columns(["prediction", "references"]).with_format("arrow")
+    table = table.select(["prediction", "references"])
+    dataset = datasets.Dataset(table).with_format("arrow")
     scorer = Scorer(RECIPE, threads=threads)
-    options = {"batched": True, "batch_size": BATCH, "load_from_cache_file": False, "keep_in_memory": True}
-    return lambda: dataset.map(scorer, **options, remove_columns=["prediction", "references"])
+    made = scorer(table.slice(0, BATCH)).drop_columns(table.column_names)
+    options: dict[str, Any] = {"batched": True, "batch_size": BATCH, "writer_batch_size": BATCH, "keep_in_memory": True}
+    options |= {"load_from_cache_file": False, "remove_columns": table.column_names}
+    return Engine(lambda: dataset.map(scorer, **options), lambda: dataset.map(lambda t: made.slice(0, t.num_rows), **options))
 
 
-def _pandas(table: pa.Table, threads: int) -> Run:
+def _pandas(table: pa.Table, threads: int, arrow: bool) -> Engine:
+    """Columns in Arrow's own types, or as pandas has them by default: lists are Python objects, each made into Arrow anew."""
+    import pandas
+
     from fastscore.engines.pandas import score_frame
 
-    frame = table.select(["prediction", "references"]).to_pandas()
-    return lambda: score_frame(frame, RECIPE, threads=threads)
+    columns = ["prediction", "references"]
+    frame = table.select(columns).to_pandas(types_mapper=pandas.ArrowDtype if arrow else None)
+    items = bind(RECIPE).table(table)
 
+    def floor() -> object:
+        return [pa.array(frame[name], from_pandas=True) for name in columns], items.to_pandas()
 
-def _ray(
-    case: str, table: pa.Table, threads: tuple[int, ...], loops: dict[int, float], text: int, naive_rate: float
-) -> Iterator[Line]:
-    """Ray on this machine with each number of workers, from blocks in the object store to the summary."""
-    import logging
-
-    import ray
-
-    from fastscore.engines.ray import score
-
-    for workers in threads:
-        ray.init(num_cpus=workers + 1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        try:
-            runs = {
-                name: partial(score, ray.data.from_arrow(blocks), RECIPE, workers=workers)
-                for name, blocks in {
-                    "start": [table.slice(0, 1)] * workers,
-                    "run": [pa.Table.from_batches([batch]) for batch in table.to_batches()],
-                }.items()
-            }
-            timings = timed_together(runs, 3)
-        finally:
-            ray.shutdown()
-        more = {"start_seconds": timings["start"].best, "vs_loop": loops[workers] / timings["run"].best}
-        yield _line(case, "ray", table.num_rows, workers, timings["run"], text, naive_rate, more)
+    return Engine(lambda: score_frame(frame, RECIPE, threads=threads), floor)

@@ -108,7 +108,9 @@ def human(line: Mapping[str, Any]) -> str:
         (line["vs_naive"], "{:>9,.1f} x naive"),
         (line["peak_rss_mb"], "{:>9,.0f} MB peak"),
     )
-    return f"{line['case']:<24}" + "".join(_blank(text) if value is None else text.format(value) for value, text in shown)
+    text = f"{line['case']:<24}" + "".join(_blank(text) if value is None else text.format(value) for value, text in shown)
+    text += f"  {line['vs_loop']:.2f} x loop" if "vs_loop" in line else ""
+    return text + (f", the engine alone {line['floor_vs_loop']:.2f}" if "floor_vs_loop" in line else "")
 
 
 def _blank(text: str) -> str:
