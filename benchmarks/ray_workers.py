@@ -72,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             start = small - few * options.rows / rates[-1]
             print(
                 f"{workers} workers: cluster {first:.1f} s, start of a run {start:.1f} s, all shards {whole:.1f} s, "
-                f"steady {rates[-1]:,.0f} rows/s, {rates[-1] / rates[0]:.2f} x {options.workers[0]} worker"
+                f"steady {rates[-1]:,.0f} rows/s, {rates[-1] / rates[0]:.2f} x {options.workers[0]} worker",
+                flush=True,
             )
     return 0
 

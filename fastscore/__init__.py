@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fastscore import forks as _forks  # noqa: F401  (is told of forks from here on)
 from fastscore.version import __version__
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from fastscore.arguments import column_names
 from fastscore.arrow import foreign_errors, kind_of, refuse_doubled, sound, sound_layout, to_polars
 from fastscore.errors import ColumnTypeError, EncodingError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
+from fastscore.forks import refuse_lost_threads
 from fastscore.formats.positions import count_misplaced
 from fastscore.schema import Status
 
@@ -216,6 +217,7 @@ def unmatched_note(count: int) -> str:
 
 def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
     """The key columns as text; null where null or empty."""
+    refuse_lost_threads()
     columns = []
     for key in keys:
         if key not in table.column_names:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from fastscore.arrow import kind_of, to_polars
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
+from fastscore.forks import refuse_lost_threads
 from fastscore.kernels.sums import LIMBS, add_exactly, count_codes
 from fastscore.schema import Status
 from fastscore.statuses import status_codes
@@ -135,6 +136,7 @@ class Totals:
         given = _column(batch, column)
         if pa.types.is_nested(given.type) and not pa.types.is_dictionary(given.type):
             raise ColumnTypeError(f"by: column {column!r} must hold single values, got {kind_of(given.type)}")
+        refuse_lost_threads()
         series = _labels(given, column).fill_null("null")
         names = self._names[column]
         uniques = series.unique(maintain_order=True)

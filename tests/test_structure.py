@@ -26,7 +26,7 @@ PACKAGE = ROOT / "fastscore"
 
 #: From the ground up; a room may import from its own floor and from those below. A room not named here is a caller.
 FLOORS = (
-    {"errors", "version", "schema", "arguments", "arrow", "rows", "kernels"},
+    {"errors", "version", "schema", "arguments", "arrow", "rows", "kernels", "forks"},
     {"text", "recipes", "formats", "statuses"},
     {"metrics", "align", "totals"},
     {"scoring", "stats"},

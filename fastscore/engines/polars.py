@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from fastscore.forks import refuse_lost_threads
 from fastscore.recipes import Recipe, find_recipe
 from fastscore.schema import WORD_METRICS, Status
 from fastscore.scoring import score_batch
@@ -63,6 +64,7 @@ class FastscoreExpressions:
 
     def normalize(self, recipe: str | Recipe) -> pl.Expr:
         """The normal form of each text, nulls kept."""
+        refuse_lost_threads()
         work = _Normalize(find_recipe(recipe))
         return self._expression.map_batches(work, return_dtype=pl.String, is_elementwise=True)
 
@@ -70,6 +72,7 @@ class FastscoreExpressions:
         return self._map(_Score(name, find_recipe(recipe)), [references], pl.Float64()).alias(name)
 
     def _map(self, work: Any, others: Sequence[str | pl.Expr], kind: pl.DataType) -> pl.Expr:
+        refuse_lost_threads()
         columns = [pl.col(o) if isinstance(o, str) else o for o in others]
         return pl.map_batches([self._expression, *columns], work, return_dtype=kind, is_elementwise=True)
 

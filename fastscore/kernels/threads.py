@@ -16,6 +16,8 @@ __all__ = ["run_in_threads", "thread_count"]
 
 _LEAST_ROWS = 2_048
 _RANGES_A_THREAD = 8
+#: A kernel's call hears no signal; between two ranges Ctrl-C is heard.
+_MOST_ROWS = 1 << 14
 
 
 def thread_count(threads: int | None) -> int:
@@ -37,8 +39,8 @@ def run_in_threads(work: Callable[[int, int], int], rows: int, threads: int | No
     """Call ``work(low, high)`` for ranges that cover `rows` once each and return what the calls gave, in row order."""
     count = thread_count(threads)
     if count == 1 or rows <= _LEAST_ROWS:
-        return [work(0, rows)] if rows else []
-    step = max(_LEAST_ROWS, -(-rows // (count * _RANGES_A_THREAD)))
+        return [work(low, min(rows, low + _MOST_ROWS)) for low in range(0, rows, _MOST_ROWS)]
+    step = min(_MOST_ROWS, max(_LEAST_ROWS, -(-rows // (count * _RANGES_A_THREAD))))
     lows = range(0, rows, step)
     with ThreadPoolExecutor(max_workers=count) as pool:
         return list(pool.map(lambda low: work(low, min(rows, low + step)), lows))

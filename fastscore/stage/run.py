@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from fastscore.align import missing_note, nothing_joined_note, unmatched_note
 from fastscore.errors import UsageError
+from fastscore.forks import refuse_lost_threads
 from fastscore.formats.files import for_arrow
 from fastscore.kernels.threads import thread_count
 from fastscore.output import refuse_existing
@@ -109,6 +110,7 @@ def score_files(
     DataError
         The data are wrong; with a folder as output a source that cannot be scored is listed in ``failures`` instead.
     """
+    refuse_lost_threads()
     found, note = resolve_recipe(recipe)
     groups = (by,) if isinstance(by, str) else tuple(by)
     columns = Columns(prediction, references_column, tuple(ids), tuple(keep), groups, where)
