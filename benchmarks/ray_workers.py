@@ -44,8 +44,13 @@ def write_shards(folder: Path, *, files: int, rows: int, few: int, long: bool = 
 
 
 def steady(few: float, all_of_them: float, rows: int) -> float:
-    """Rows/s of the `rows` rows that the longer run has more; the start, which both runs have, cancels out."""
-    return rows / max(all_of_them - few, 1e-9)
+    """Rows/s of the `rows` rows that the longer run has more; the start, which both runs have, cancels out.
+
+    Raises RuntimeError where the longer run took no longer: too few rows beside the start's own noise.
+    """
+    if all_of_them <= few:
+        raise RuntimeError(f"{rows:,} rows more took no longer ({few:.1f} s, {all_of_them:.1f} s): take more --files or --rows")
+    return rows / (all_of_them - few)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,6 +98,8 @@ def _measured(folder: Path, workers: int, repeats: int) -> tuple[float, float, f
     context.enable_progress_bars = False
     seconds: dict[str, list[float]] = {"few": [], "all": []}
     try:
+        with tempfile.TemporaryDirectory() as output:  # the first run of a cluster starts processes that later ones find
+            score(folder / "few", RECIPE, workers=workers, output=str(Path(output) / "out"))
         for turn in range(repeats):
             for name, taken in seconds.items():
                 with tempfile.TemporaryDirectory() as output:
