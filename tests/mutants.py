@@ -284,9 +284,7 @@ def check(files: list[str], sample: int, seed: int, minutes: float) -> int:
         if code == 0:
             survivors.append(shown)
             print(f"survived ({took:.1f} s): {shown}", flush=True)
-    print(
-        f"{len(everything)} mutants there are, {ran} ran, {ran - len(survivors)} killed ({late} by time), {len(survivors)} survived"
-    )
+    print(f"{len(everything)} mutants, {ran} ran, {ran - len(survivors)} killed ({late} by time), {len(survivors)} survived")
     log.unlink(missing_ok=True)
     return bool(survivors)
 

@@ -219,7 +219,8 @@ def test_polars_expressions_on_eight_threads_in_groups_and_streams() -> None:
     code = _COMMON + (
         "import polars as pl, fastscore.engines.polars\n"
         "f1 = pl.col('prediction').fastscore.f1('references', recipe=NFC)\n"
-        "frame = pl.from_arrow(TABLE)\nmeans = frame.with_columns(f1).group_by('domain').agg(pl.col('f1').mean()).sort('domain')\n"
+        "frame = pl.from_arrow(TABLE)\n"
+        "means = frame.with_columns(f1).group_by('domain').agg(pl.col('f1').mean()).sort('domain')\n"
         "lazy = frame.lazy()\n"
         "found = pl.collect_all([lazy.group_by('domain').agg(f1.mean()).sort('domain') for _ in range(8)])\n"
         "found += [lazy.group_by('domain').agg(f1.mean()).sort('domain').collect(engine='streaming') for _ in range(3)]\n"

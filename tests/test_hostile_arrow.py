@@ -85,7 +85,6 @@ CALLS: dict[str, tuple[Columns, Callable[[pa.Table], Any], dict[str, Mapping[str
             "references": TEXT_LISTS,
             "question_id": {**TEXTS, **INTEGERS},
             "note": {**TEXTS, **INTEGERS},
-            "status": TEXTS,
             "prediction_spans": SPANS,
         },
     ),

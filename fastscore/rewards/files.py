@@ -37,7 +37,7 @@ from fastscore.rewards.totals import RewardTotals
 from fastscore.rewards.work import DEFAULT_GROUPS, RewardWork
 from fastscore.schema import Status
 from fastscore.stage.flow import Flow, Shards, references_by_key
-from fastscore.stage.manifest import Manifest
+from fastscore.stage.manifest import GROUPED, Manifest
 from fastscore.stage.places import Inputs, is_folder, refuse_own_input, shard_names, sources_for
 from fastscore.stage.progress import Progress
 from fastscore.stage.readers import Limits, read_batches
@@ -52,7 +52,6 @@ __all__ = ["reward_files"]
 
 _SCORED, _GROUPS = ".scored", ".groups"
 _TABLES = ("parquet", "arrow", "jsonl", "csv")
-_GROUPED = "grouped"
 
 
 @dataclass(frozen=True)
@@ -231,13 +230,13 @@ class _Run(Flow[RewardTotals]):
         of = sha256(msgspec.json.encode([[s.input, s.fingerprint, s.rows] for s in shards])).hexdigest()
         with self._grouping([folder / s.output for s in shards], done.rows, temporary, totals) or nullcontext() as grouping:
             for shard, name in zip(shards, names, strict=True):
-                if shard.output == name and (shard.totals or {}).get(_GROUPED) == of:
+                if shard.output == name and (shard.totals or {}).get(GROUPED) == of:
                     if grouping is not None:
                         for batch in self._read(folder / name, grouping.prompts.group):
                             grouping.columns(batch)
                     continue
                 self._write(folder / shard.output, place_in(folder, name), grouping, totals)
-                manifest.add(msgspec.structs.replace(shard, output=name, totals={**(shard.totals or {}), _GROUPED: of}))
+                manifest.add(msgspec.structs.replace(shard, output=name, totals={**(shard.totals or {}), GROUPED: of}))
         shutil.rmtree(temporary)
         shutil.rmtree(folder / _SCORED, ignore_errors=True)
         done.outputs = [str(folder / name) for name in names]

@@ -24,12 +24,14 @@ from fastscore.stage.sources import Source
 from fastscore.stage.strict import strict_json
 from fastscore.totals import Totals
 
-__all__ = ["LOCK", "MANIFEST", "MISSING_FILE", "Finished", "Manifest", "is_whole", "read_manifest"]
+__all__ = ["GROUPED", "LOCK", "MANIFEST", "MISSING_FILE", "Finished", "Manifest", "is_whole", "read_manifest"]
 
 MANIFEST: Final = "manifest.jsonl"
 LOCK: Final = ".fastscore.lock"
 #: The shard of the references without a prediction; no source's shard has that name.
 MISSING_FILE: Final = "missing_predictions.parquet"
+#: In a shard of rewards: for which set of shards it has its groups' columns.
+GROUPED: Final = "grouped"
 _VERSION = 1
 
 
@@ -63,7 +65,7 @@ def read_manifest(path: Path) -> tuple[dict[str, Any], dict[str, Finished]]:
     head: _Head = _line(path, 1, lines[0] if lines else b"", _Head)
     if head.fastscore_manifest != _VERSION:
         raise DataError(f"{path}: made by another version of the manifest; --overwrite starts anew")
-    if not isinstance(head.asked.get("signature"), str):
+    if not any(isinstance(head.asked.get(name), str) for name in ("signature", "rewards")):
         raise DataError(f"{path}: line 1: not a manifest of fastscore (no signature); --overwrite starts anew")
     finished: dict[str, Finished] = {}
     for number, line in enumerate(lines[1:], 2):
@@ -99,7 +101,9 @@ def _check_numbers(shard: Finished) -> None:
     """Raise ValueError where the rows are no count, or the totals are not those of so many rows."""
     if not 0 <= shard.rows < 2**53:
         raise ValueError(f"rows must be a count, got {shard.rows}")
-    if shard.totals is not None and (added := Totals.from_dict(shard.totals).rows()) != shard.rows:
+    if shard.totals is None or set(shard.totals) == {GROUPED}:  # many groups, which are added up from the shard
+        return
+    if (added := Totals.from_dict(shard.totals).rows()) != shard.rows:
         raise ValueError(f"the statuses add up to {added:,} and the rows are {shard.rows:,}")
 
 

@@ -77,6 +77,8 @@ def _parts(path: Path, notes: list[str]) -> list[_Part]:
         asked, finished = read_manifest(path / MANIFEST)
     except FileNotFoundError:
         raise DataError(f"{path}: the folder has no {MANIFEST}; it is no output of fastscore score") from None
+    if "signature" not in asked:
+        raise DataError(f"{path / MANIFEST}: not a manifest of fastscore score (rewards are no item scores)")
     signature = asked["signature"]
     name = _recipe_name(signature, path / MANIFEST)
     parts = []
