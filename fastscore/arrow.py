@@ -25,6 +25,7 @@ __all__ = [
     "foreign_errors",
     "guarded",
     "kind_of",
+    "one_chunk",
     "refuse_doubled",
     "sound",
     "sound_layout",
@@ -124,6 +125,15 @@ def table_of(source: Any, side: str) -> pa.Table | None:
     refuse_doubled(table.column_names, side)
     check_sizes(table, side)
     return table
+
+
+def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array; a single chunk is handed on as it is, which Arrow's own way would copy."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def to_polars(column: pa.Array | pa.ChunkedArray, name: str) -> pl.Series:

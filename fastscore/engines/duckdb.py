@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastscore.arrow import one_chunk
 from fastscore.errors import UsageError
 from fastscore.recipes import Recipe, find_recipe
 from fastscore.schema import WORD_METRICS
@@ -70,12 +71,12 @@ def _score(predictions: pa.ChunkedArray, references: pa.ChunkedArray, recipes: p
 def _normalize(texts: pa.ChunkedArray, recipes: pa.ChunkedArray) -> pa.Array:
     if not len(texts):
         return pa.array([], type=pa.large_string())
-    return normalize(_one(texts), _constant(recipes))
+    return normalize(one_chunk(texts), _constant(recipes))
 
 
 def _items(predictions: pa.ChunkedArray, references: pa.ChunkedArray, recipes: pa.ChunkedArray) -> pa.RecordBatch:
     recipe: Recipe | str = _constant(recipes) if len(recipes) else "coqa"
-    batch = pa.RecordBatch.from_arrays([_one(predictions), _one(references)], names=["prediction", "references"])
+    batch = pa.RecordBatch.from_arrays([one_chunk(predictions), one_chunk(references)], names=["prediction", "references"])
     return score_batch(batch, recipe, threads=1)
 
 
@@ -85,10 +86,6 @@ def _constant(recipes: pa.ChunkedArray) -> Recipe:
     if not first.is_valid or not pc.all(pc.equal(recipes, first), skip_nulls=False).as_py():
         raise UsageError("recipe: the functions fs_* take one recipe a query, such as 'coqa'; null or mixed ones came")
     return find_recipe(first.as_py())
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 #: What `register` adds: the function, its parameters' types and its own.

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from fastscore.arrow import one_chunk
 from fastscore.forks import refuse_lost_threads
 from fastscore.recipes import Recipe, find_recipe
 from fastscore.schema import WORD_METRICS, Status
@@ -124,4 +125,4 @@ def _arrow(series: pl.Series) -> pa.Array:
     if series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     array = series.to_arrow(compat_level=pl.CompatLevel.newest())
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return one_chunk(array)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.arrow import first_line, kind_of
+from fastscore.arrow import first_line, kind_of, one_chunk
 from fastscore.errors import ColumnTypeError, DataError, EncodingError
 from fastscore.kernels import ids as kernels
 
@@ -69,8 +69,7 @@ class ListColumn:
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array; views of text, which Arrow cannot take rows of, become plain text, run ends are written out."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    array = one_chunk(column)
     array = array.storage if isinstance(array, pa.ExtensionArray) else array
     array = pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
     return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastscore.arguments import thread_number, whole_number
-from fastscore.arrow import foreign_errors, kind_of, sound
+from fastscore.arrow import foreign_errors, kind_of, one_chunk, sound
 from fastscore.errors import ColumnTypeError, DataError, UsageError
 from fastscore.kernels import spans as kernels
 
@@ -191,12 +191,8 @@ def read_spans(column: pa.Array | pa.ChunkedArray, name: str) -> Spans:
 
 def _one_array(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     """A sound column as one array of its own values: chunks put together, a dictionary and run ends written out."""
-    array = column
     with foreign_errors(name):
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0)
+        array = one_chunk(column)
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if pa.types.is_run_end_encoded(array.type):

@@ -20,6 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.ipc
 
+from fastscore.arrow import one_chunk
 from fastscore.rewards.groups import STATISTICS, add_groups, refuse_inexact
 from fastscore.rewards.prompts import Prompts
 
@@ -122,7 +123,7 @@ class Grouping:
             places = np.empty(order.size, dtype=np.int64)
             places[order] = np.arange(order.size)
             found = found.take(pa.array(places))
-        return {name: _whole(found.column(name)) for name in schema.names}
+        return {name: one_chunk(found.column(name)) for name in schema.names}
 
     def __enter__(self) -> Self:
         return self
@@ -181,8 +182,3 @@ def _as_text(batch: pa.RecordBatch, group: Sequence[str]) -> pa.RecordBatch:
         text = series.cast(pl.String).to_arrow(compat_level=pl.CompatLevel.oldest())
         batch = batch.set_column(place, name, text.cast(pa.large_string()))
     return batch
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from fastscore.arrow import foreign_errors, kind_of, sound_layout
 from fastscore.errors import ColumnTypeError, DataError
+from fastscore.kernels.offsets import ascending, widened
 
 __all__ = ["ListColumn", "TextColumn", "list_column", "text_column", "validity"]
 
@@ -168,8 +169,9 @@ def _offsets(buffer: pa.Buffer | None, wide: bool, first: int, count: int, limit
     if buffer.size < (first + count + 1) * width:
         raise DataError(f"{name}: the Arrow array's offsets buffer is too short for {count} rows")
     raw = np.frombuffer(buffer, dtype=np.int64 if wide else np.int32, count=count + 1, offset=first * width)
-    offsets: Ints = np.asarray(raw, dtype=np.int64)
-    if offsets[0] < 0 or offsets[-1] > limit or bool(np.any(offsets[1:] < offsets[:-1])):
+    offsets: Ints = np.asarray(raw, dtype=np.int64) if wide else np.empty(count + 1, dtype=np.int64)
+    rising = ascending(offsets) if wide else widened(raw, offsets)
+    if offsets[0] < 0 or offsets[-1] > limit or not rising:
         bad = int(np.argmax(offsets[1:] < offsets[:-1])) if count else 0
         raise DataError(
             f"{name}: the Arrow array's offsets are broken near row {bad}: they decrease or point outside its {limit} bytes"
