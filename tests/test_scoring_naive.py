@@ -139,3 +139,28 @@ def test_repeating_a_right_answer_never_raises_f1_against_hand() -> None:
 def _unassigned(text: str | None) -> bool:
     """Whether a text holds code points that another Unicode version may normalise in another way."""
     return text is not None and any(unicodedata.category(c) in ("Cn", "Co", "Cs") for c in text)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"unicode": "nfkc", "words": "mixed-cjk", "articles": "ar", "punctuation": "unicode", "exact": "verbatim"},
+        {"case": "casefold", "exact": "contains", "whole_answers": "cannotanswer", "references": "leave_one_out"},
+        {"exact": "verbatim", "whole_answers": "cannotanswer", "articles": "en"},
+    ],
+    ids=["prepared-verbatim", "contains-cannotanswer", "verbatim-cannotanswer"],
+)
+@pytest.mark.parametrize("kept", ["non-empty", "cannotanswer-vote", "unique-caseless"])
+def test_rare_rules_together_against_naive(parts: dict[str, str], kept: str) -> None:
+    """Fuzzing found these: no reference counts where texts are prepared; a whole answer inside another text."""
+    recipe = Recipe(name="mine", reference_filter=kept, empty="zero", **parts)
+    lists = [[], [""], ["CANNOTANSWER"], ["CANNOTANSWER", "a"], ["a", "A", "the a"]]
+    texts = ["\u203a", "", "Cannotanswer", "CANNOTANSWER", "a CANNOTANSWER", "the", "a"]
+    rows = [{"prediction": text, "references": listed} for text in texts for listed in lists]
+    batch = pa.record_batch(
+        {
+            "prediction": pa.array([r["prediction"] for r in rows]),
+            "references": pa.array([r["references"] for r in rows], pa.list_(pa.string())),
+        }
+    )
+    assert score_batch(batch, recipe).to_pylist() == [naive.score_one(r["prediction"], r["references"], recipe) for r in rows]

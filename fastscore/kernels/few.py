@@ -184,7 +184,9 @@ def score_few_by_rules(
         for k in range(n):
             if f1s[k] < (0.0 if kind == MATCH_CONTAINS else 1.0):
                 continue
-            if kind == MATCH_CONTAINS:
+            if rules[RULE_CANNOT_ANSWER] and r_whole[of + k]:
+                alike = p_whole[row] != 0
+            elif kind == MATCH_CONTAINS:
                 alike = find_bytes(joined, joins[p], joins[p + 1], joined, joins[text + k], joins[text + k + 1], fail)
             elif kind == MATCH_VERBATIM:
                 alike = same_bytes(p_data, p_starts[row], p_ends[row], r_data, r_starts[of + k], r_ends[of + k])

@@ -71,10 +71,11 @@ def _find_on(data: Any, start: int, end: int, wanted: Any, first: int, last: int
 def match_pairs(
     data: Any, starts: Any, ends: Any, wanted: Any, w_starts: Any, w_ends: Any, l_starts: Any, l_ends: Any, firsts: Any, flags: Any
 ) -> None:  # fmt: skip
-    """Whether a row's text equals each text of its list: ``flags[firsts[row] + k]`` for the k-th."""
+    """Whether a row's text equals each text of its list: ``flags[firsts[row] + k]`` for the k-th; behind them whether it is empty."""
     for row in range(starts.size):
         start, end, flag = starts[row], ends[row], firsts[row]
         for text in range(l_starts[row], l_ends[row]):
             same = same_bytes(data, start, end, wanted, w_starts[text], w_ends[text])
             flags[flag] = 1 if same else 0
             flag += 1
+        flags[flag] = 1 if start == end else 0

@@ -265,7 +265,8 @@ def _score_block(
         if used == 0:
             match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, f1_table, empty_agrees, yes_no, match_wanted)
             if kind != MATCH_WORDS:
-                match = 1.0 if kind == MATCH_CONTAINS or p_starts[row] == p_ends[row] else 0.0
+                empty = given[given_firsts[row] + n] != 0 if kind == MATCH_GIVEN else p_starts[row] == p_ends[row]
+                match = 1.0 if kind == MATCH_CONTAINS or empty else 0.0
             matches[0], f1s[0], places[0] = match, value, 0 if n else -1
             used = 1
         if rules[RULE_FIRST]:

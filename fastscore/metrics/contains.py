@@ -17,7 +17,7 @@ NO_MATCHES: Matches = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)
 
 
 def matches_of(predictions: TextColumn, references: ListColumn, recipe: Recipe) -> Matches:
-    """Whether each prediction equals each of its references byte for byte, as flags, and where each row's begin.
+    """Flags, and where each row's begin: whether a prediction equals each of its references byte for byte, and whether it is empty.
 
     Both are empty where the recipe does not ask, or where the kernels have the texts as they were given.
     """
@@ -25,7 +25,7 @@ def matches_of(predictions: TextColumn, references: ListColumn, recipe: Recipe) 
         return NO_MATCHES
     texts = references.texts
     firsts = np.zeros(predictions.starts.size + 1, dtype=np.int64)
-    np.cumsum(references.ends - references.starts, out=firsts[1:])
+    np.cumsum(references.ends - references.starts + 1, out=firsts[1:])
     flags = np.zeros(max(1, int(firsts[-1])), dtype=np.uint8)
     columns = (predictions.data, predictions.starts, predictions.ends, texts.data, texts.starts, texts.ends)
     match_pairs(*columns, references.starts, references.ends, firsts, flags)
