@@ -17,7 +17,7 @@ NO_MATCHES: Matches = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)
 
 
 def matches_of(predictions: TextColumn, references: ListColumn, recipe: Recipe) -> Matches:
-    """Flags, and where each row's begin: whether a prediction equals each of its references byte for byte, and whether it is empty.
+    """Flags, and where each row's begin: whether a prediction equals each reference byte for byte, and whether it is empty.
 
     Both are empty where the recipe does not ask, or where the kernels have the texts as they were given.
     """
