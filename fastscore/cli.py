@@ -6,11 +6,14 @@ Exit codes: 0 done; 2 the call is wrong; 3 the data are wrong, or `--check` or `
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from cyclopts import App, CycloptsError
@@ -18,7 +21,7 @@ from cyclopts.config import Env, Toml
 
 from fastscore.commands.console import give_up_output, open_streams, say
 from fastscore.commands.options import STREAM
-from fastscore.errors import DataError, FastscoreError, UsageError
+from fastscore.errors import DataError, FastscoreError, UsageError, did_you_mean
 from fastscore.version import __version__
 
 __all__ = ["app", "main"]
@@ -64,6 +67,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGTERM, before)
 
 
+class _File(Toml):
+    """``fastscore.toml``, whose tables of commands may hold the options that the commands have, and no others."""
+
+    def _load_config(self, path: Path) -> dict[str, Any]:
+        from fastscore.formats.files import check_file
+
+        try:
+            check_file(path)
+        except UsageError as error:
+            raise CycloptsError(msg=str(error)) from None
+        data = super()._load_config(path)
+        for name, home, _ in _COMMANDS:
+            table = data.get(name)
+            if isinstance(table, dict) and name in _called and name != "recipes":  # [recipes.NAME] is a recipe
+                known = _options(home)
+                wrong = [key for key in table if key.replace("_", "-") not in known]
+                if wrong:
+                    raise CycloptsError(msg=f"{path}: [{name}] has no option {wrong[0]!r}.{did_you_mean(wrong[0], known)}")
+        return data
+
+
+#: The command that is being run; the others are not imported for their options' names.
+_called: set[str] = set()
+
+
+def _options(home: str) -> set[str]:
+    """The names that a command's options have, in a file too."""
+    module, _, name = home.partition(":")
+    found: set[str] = set()
+    for parameter in inspect.signature(getattr(importlib.import_module(module), name), eval_str=True).parameters.values():
+        found.add(parameter.name.replace("_", "-"))
+        for mark in getattr(parameter.annotation, "__metadata__", ()):
+            found.update(str(one).lstrip("-") for one in (*(mark.name or ()), *(mark.alias or ())))
+    return found
+
+
 class _Terminated(BaseException):
     """The process was asked to end; what is half done is taken away on the way out."""
 
@@ -82,10 +121,12 @@ def _on_termination() -> Any:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
+        _called.clear()
+        _called.update(given[:1])
         # Made for each call, since a file found once is remembered.
         app.config = (
             Env("FASTSCORE_", command=True, show=False),
-            Toml("fastscore.toml", search_parents=True, allow_unknown=True),
+            _File("fastscore.toml", search_parents=True, allow_unknown=True),
         )
         code = app(
             [STREAM if argument == "-" else argument for argument in given],
