@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fastscore.commands.console import say
+from fastscore.commands.options import MOST_DRAWS, refuse_beyond
 
 if TYPE_CHECKING:
     from fastscore.stats.comparison import Comparison
@@ -51,7 +52,8 @@ def compare(
     Parameters
     ----------
     first
-        Item scores of the baseline, as `fastscore score -o` writes them: .parquet, .arrow, .jsonl or .csv.
+        Item scores of the baseline, as `fastscore score -o` writes them: .parquet, .arrow, .jsonl or .csv, a folder of shards,
+        or a glob in quotes of parquet files.
     second
         Item scores of the system compared with it.
     others
@@ -95,6 +97,7 @@ def compare(
         No notes on standard error.
     """
     from fastscore.errors import UsageError
+    from fastscore.stage.items import item_scores
 
     if json + markdown + latex > 1:
         raise UsageError("--json, --markdown and --latex: one of them is allowed at a time")
@@ -102,11 +105,17 @@ def compare(
         raise UsageError("--references: allowed with --recipe alone, which says how to score the predictions")
     if name is not None and len(name) != len(others) + 2:
         raise UsageError(f"--name: once for each of the {len(others) + 2} files is allowed, got {len(name)}")
+    refuse_beyond("--draws", draws, MOST_DRAWS)
+    refuse_beyond("--listed", listed, 1_000_000)
     clusters = () if cluster == ["none"] else cluster
     files = [first, second, *others]
     signatures: list[str] | None = None
     sources: list[Any] = list(files)
-    if recipe is not None:
+    if recipe is None:
+        notes: list[str] = []
+        sources = [item_scores(file, notes) for file in files]
+        say(*notes)
+    else:
         sources, signatures = _scored(files, references, recipe, [*(by or ()), *(clusters or ())])
     from fastscore.compare import compare as compared
     from fastscore.stats.systems import system_names

@@ -8,10 +8,22 @@ from typing import Any
 
 from fastscore.errors import UnknownNameError, UsageError, did_you_mean
 
-__all__ = ["STREAM", "check_threshold", "from_argument", "memory_bytes", "split_inputs", "storage_of", "thresholds_of"]
+__all__ = [
+    "MOST_DRAWS",
+    "STREAM",
+    "check_threshold",
+    "from_argument",
+    "memory_bytes",
+    "refuse_beyond",
+    "split_inputs",
+    "storage_of",
+    "thresholds_of",
+]
 
 #: What stands for a bare ``-`` while the command line is taken apart, which would read it as an option.
 STREAM = "<stream>"
+#: How many draws of the bootstrap and the randomisation a command makes at most.
+MOST_DRAWS = 1_000_000
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -28,6 +40,12 @@ def memory_bytes(text: str | None) -> int | None:
     if found is None:
         raise UsageError(f"--memory: a size such as 2GiB or 512MiB is allowed, got {text!r}")
     return int(float(found[1]) * _UNITS[found[2]])
+
+
+def refuse_beyond(option: str, value: int, most: int) -> None:
+    """Raise UsageError where a number is larger than can be worked with."""
+    if value > most:
+        raise UsageError(f"{option}: at most {most:,} is allowed, got {str(value)[:40]}")
 
 
 def split_inputs(paths: Sequence[str], references_file: str | None) -> tuple[list[str], str | None]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from fastscore.commands.console import say
+from fastscore.commands.options import MOST_DRAWS, from_argument, refuse_beyond
 
 __all__ = ["report"]
 
@@ -32,12 +33,13 @@ def report(
     Parameters
     ----------
     items
-        Item scores as `fastscore score -o` writes them. With `--keep prediction --keep references --keep question` the texts
+        Item scores as `fastscore score -o` writes them: a file, a folder of shards, or a glob in quotes of parquet files.
+        With `--keep prediction --keep references --keep question` the texts
         are there too.
     others
         Item scores of more systems on the same items, compared with the first.
     output
-        The HTML file to write.
+        The HTML file to write; - is standard output.
     title
         Heading of the page.
     by
@@ -59,22 +61,29 @@ def report(
         No notes on standard error.
     """
     from fastscore.errors import UsageError
-    from fastscore.html.page import write_report
+    from fastscore.html.page import report_html, write_report
+    from fastscore.stage.items import item_scores
+    from fastscore.stats.systems import system_names
 
     files = [items, *others]
     if name is not None and len(name) != len(files):
         raise UsageError(f"--name: once for each of the {len(files)} files is allowed, got {len(name)}")
-    write_report(
-        output,
-        *files,
-        overwrite=overwrite,
-        title=title,
-        names=name,
-        by=by or (),
-        cluster=() if cluster == ["none"] else cluster,
-        seed=seed,
-        draws=draws,
-        allow_different_signatures=allow_different_signatures,
-    )
+    refuse_beyond("--draws", draws, MOST_DRAWS)
+    notes: list[str] = []
+    sources = [item_scores(file, notes) for file in files]
+    say(*notes)
+    options: dict[str, Any] = {
+        "title": title,
+        "names": name or system_names(files, None),
+        "by": by or (),
+        "cluster": () if cluster == ["none"] else cluster,
+        "seed": seed,
+        "draws": draws,
+        "allow_different_signatures": allow_different_signatures,
+    }
+    if from_argument(str(output)) == "-":
+        print(report_html(*sources, **options), end="")
+        return
+    write_report(output, *sources, overwrite=overwrite, **options)
     if not quiet:
         say(f"{output}: {output.stat().st_size / 1e6:.2f} MB")

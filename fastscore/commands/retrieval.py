@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from fastscore.commands.console import print_table, say
+from fastscore.commands.options import from_argument, refuse_beyond
 
 if TYPE_CHECKING:
     from fastscore.retrieval import RankingScores
@@ -78,7 +79,9 @@ def retrieval(
 
     if json and official:
         raise UsageError("--json and --official: one of them is allowed at a time")
+    refuse_beyond("--min-relevance", min_relevance, 2**31 - 1)
     if output is not None:
+        output = Path(from_argument(str(output)))
         refuse_existing(output, overwrite)
     scores = score_ranking(
         run,
