@@ -18,7 +18,10 @@ from fastscore.version import __version__
 
 __all__ = ["place_in", "placed", "put_in_place", "refuse_existing", "safe_frame", "temporary_beside", "write_items"]
 
-_FORMULA = r"^[=+\-@\t\r]"
+#: Text that a spreadsheet runs, also behind a byte order mark.
+_FORMULA = r"^\x{FEFF}*[=+\-@\t\r]"
+#: What makes the first cell of a CSV file read as another text.
+_MARK = "\ufeff"
 
 
 def refuse_existing(path: Path, overwrite: bool) -> None:
@@ -105,19 +108,31 @@ def _arrow(items: pa.Table, name: str) -> None:
 def safe_frame(items: pa.Table, *, formulas: bool = False) -> pl.DataFrame:
     """Item scores as a frame for a text format, labels as text.
 
-    With `formulas` (for CSV), text that a spreadsheet would run gets an apostrophe, and a nested column is a UsageError.
+    With `formulas` (for CSV), text and names of columns that a spreadsheet would run get an apostrophe, a name that begins with
+    a byte order mark loses it, and durations are ISO 8601. Raises UsageError for bytes, and in CSV for a nested column.
     """
     frame = pl.DataFrame(pl.from_arrow(items))
     frame = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    for name, kind in frame.schema.items():
+        if kind == pl.Binary:
+            raise UsageError(f"text cannot hold the column {name!r} of bytes; write .parquet or .arrow, or make it text")
     if not formulas:
         return frame
+    frame = frame.with_columns(pl.col(pl.Duration).dt.to_string("iso"))
     nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
     if nested:
         raise UsageError(
             f"CSV cannot hold the column {nested[0]!r} of {frame.schema[nested[0]]}; write .parquet, .arrow or .jsonl"
         )
     text = pl.col(pl.String)
-    return frame.with_columns(pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep())
+    frame = frame.with_columns(pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep())
+    return frame.rename({name: _header(name) for name in frame.columns if _header(name) != name})
+
+
+def _header(name: str) -> str:
+    """A column's name in CSV."""
+    bare = name.lstrip(_MARK)
+    return f"'{bare}" if bare[:1] in ("=", "+", "-", "@", "\t", "\r") and bare else bare
 
 
 def _jsonl(items: pa.Table, name: str) -> None:
