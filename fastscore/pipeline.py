@@ -184,8 +184,9 @@ def load(source: Any, side: Side, format: str | None = None) -> Loaded:
 def _renamed(table: pa.Table, old: str, new: str) -> pa.Table:
     if old not in table.column_names:
         raise UnknownNameError(f"column {old!r} is not in the table.{did_you_mean(old, table.column_names)}")
-    names = [new if n == old else f"{n}_before" if n == new else n for n in table.column_names]
-    return table.rename_columns(names)
+    column = table.column(old)  # stays under its own name too, so that it can be kept
+    names = [f"{n}_before" if n == new else n for n in table.column_names]
+    return table.rename_columns(names).append_column(new, column)
 
 
 def _need(table: pa.Table, side: Side, column: str) -> None:

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -127,3 +129,124 @@ def test_names_of_files(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "Traceback" not in err
     assert main(["score", only + "-absent", "-r", "coqa"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+BIG = str(10**30)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "s.parquet", "s.parquet", "--draws", BIG],
+        ["compare", "s.parquet", "s.parquet", "--listed", BIG],
+        ["report", "s.parquet", "-o", "r.html", "--draws", BIG],
+        ["retrieval", "run", "qrels", "--min-relevance", BIG],
+        ["retrieval", "run", "qrels", "--min-relevance", str(2**63)],
+        ["score", "odd.parquet", "-r", "squad", "--memory", "-1"],
+        ["score", "odd.parquet", "-r", "squad", "--by", ""],
+        ["score", "odd.parquet", "-r", "squad", "--by", "bytes"],
+        ["score", "odd.parquet", "-r", "squad", "--by", "time"],
+        ["score", "odd.parquet", "-r", "squad", "--keep", "bytes", "-o", "o.csv"],
+        ["score", "odd.parquet", "-r", "squad", "--keep", "bytes", "-o", "o.jsonl"],
+        ["score", "odd.parquet", "-r", "squad", "--keep", "bytes", "-o", "o.csv", "--ci"],
+        ["score", "odd.parquet", "-r", "squad", "--memory", "2GiB", "--ci"],
+        ["score", "odd.parquet", "-r", "squad", "--memory", "2GiB", "--engine", "ray"],
+        ["score", "odd.parquet", "-r", "squad", "--threads", "2", "--engine", "ray"],
+        ["score", "odd.parquet", "-r", "squad", "--overwrite", "--engine", "ray"],
+    ],
+    ids=lambda words: " ".join(words)[:60],
+)
+def test_options_that_cannot_be(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    odd()
+    capsys.readouterr()
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1), err
+
+
+def odd() -> None:
+    """Tables of odd columns, and the scores of one, in the working folder."""
+    rows = {
+        "question_id": ["a", "b"],
+        "prediction": ["x", "y"],
+        "references": [["x"], ["z"]],
+        "answer": ["q", "z"],
+        "bytes": pa.array([b"\xff", b"\x00"]),
+        "time": pa.array([1_500_000, 2], pa.duration("us")),
+        "price": pa.array([Decimal("1.50"), None]),
+        "=1+1": ["@x", "\ufeff=2+2"],
+        "\ufeffmark": ["a", "b"],
+        "": ["e", "f"],
+    }
+    pq.write_table(pa.table(rows), "odd.parquet")
+    main(["score", "odd.parquet", "-r", "squad", "-q", "-o", "s.parquet", "--overwrite"])
+    Path("run").write_text("q1 Q0 d1 1 1.0 t\n")
+    Path("qrels").write_text("q1 0 d1 1\n")
+
+
+def test_odd_columns_in_csv_and_renamed_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    odd()
+    kept = ["--keep", "\ufeffmark", "--keep", "=1+1", "--keep", "time", "--keep", "price", "--keep", ""]
+    for more in ([], ["--ci"]):
+        assert main(["score", "odd.parquet", "-r", "squad", "-q", *kept, "-o", "o.csv", "--overwrite", *more]) == 0
+        header, first, second = Path("o.csv").read_text(encoding="utf-8").splitlines()
+        assert header.startswith("question_id,mark,'=1+1,time,price,")
+        assert first.startswith("a,a,'@x,PT1.5S,1.5")
+        assert second.startswith("b,b,'\ufeff=2+2,PT0.000002S,,")
+        for name in ("answer", "prediction"):
+            renamed = ["--prediction", "answer", "--keep", name, "-o", "k.parquet", "--overwrite", *more]
+            assert main(["score", "odd.parquet", "-r", "squad", "-q", *renamed]) == 0
+            assert pq.read_table("k.parquet")[name].to_pylist() == ["q", "z"]
+            assert pq.read_table("k.parquet")["f1"].to_pylist() == [0.0, 1.0]
+
+
+def test_the_file_of_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    odd()
+    capsys.readouterr()
+    for text, said in (
+        ('recip = "squad"', "Did you mean 'recipe'?"),
+        ('recipe = "squad"\nthread = 2', "Did you mean 'threads'?"),
+    ):
+        Path("fastscore.toml").write_text(f"[score]\n{text}\n")
+        assert main(["score", "odd.parquet"]) == 2
+        assert said in capsys.readouterr().err
+    Path("fastscore.toml").write_text('[score]\nrecipe = "squad"\nreferences-column = "references"\ntop_n = [1]\nquiet = true\n')
+    assert main(["score", "odd.parquet"]) == 0
+    Path("fastscore.toml").unlink()
+    os.mkfifo("fastscore.toml")
+    assert main(["score", "odd.parquet", "-r", "squad"]) == 2
+    assert "fastscore.toml: this is a pipe" in capsys.readouterr().err
+
+
+def test_folders_of_shards_are_compared_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    table = made(400)
+    pq.write_table(table, "whole.parquet")
+    for n in range(4):
+        pq.write_table(table.slice(100 * n, 100), f"in/{n}.parquet")
+    for given, out in (("whole.parquet", "a.parquet"), ("in", "a"), ("in", "b")):
+        assert main(["score", given, "-r", "coqa", "-q", "-o", out]) == 0
+    capsys.readouterr()
+    said = []
+    for pair in (["a.parquet", "a.parquet"], ["a", "b"], ["a/[0-9].parquet", "b"]):
+        assert main(["compare", *pair, "--json", "--name", "x", "--name", "y", "--draws", "200"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] == said[2]
+    assert main(["report", "a", "b", "-o", "-", "--draws", "200"]) == 0
+    assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
+    assert not Path("<stream>").exists()
+    Path("a/summary.json").unlink()
+    assert main(["compare", "a", "b", "--json", "--draws", "200"]) == 0
+    assert "did not come to its end" in capsys.readouterr().err
+    Path("a/2.parquet").unlink()
+    assert main(["compare", "a", "b"]) == 3
+    assert main(["compare", "in", "b"]) == 3
+    assert main(["compare", "nothing*", "b"]) == 2

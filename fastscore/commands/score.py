@@ -157,6 +157,13 @@ def score(
     if engine == "ray":
         if official or check or ci or plot or where is not None:
             raise UsageError("--engine ray scores parquet, without --official, --check, --ci, --cluster, --plot and --where")
+        dropped = {
+            "--memory": memory, "--threads": threads, "--storage-option": storage_option, "--format": format,
+            "--references-format": references_format, "--overwrite": overwrite,
+        }  # fmt: skip
+        refused = [option for option, value in dropped.items() if value]
+        if refused:
+            raise UsageError(f"--engine ray does not take {' and '.join(refused)}")
         result = _on_ray(inputs, gold, found, output, id, options)
     elif not (official or check or ci or plot) and _all_tables(inputs, format, storage_of(storage_option)):
         from fastscore.stage.run import score_files
@@ -170,9 +177,10 @@ def score(
         result = score_files(inputs, output, recipe=found, references=gold, overwrite=overwrite, quiet=quiet, **options)
         failures, last = result.failures, (result.last_line(),)
     else:
-        if where is not None or storage_option or len(inputs) > 1:
+        if where is not None or storage_option or memory is not None or len(inputs) > 1:
             raise UsageError(
-                "--where, --storage-option and several inputs do not go with JSON layouts, --official, --check, --ci or --plot"
+                "--where, --memory, --storage-option and several inputs do not go with JSON layouts, --official, --check, --ci "
+                "or --plot"
             )
         result, rows = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options, ci, cluster)
         if ci:

@@ -189,8 +189,9 @@ def _renamed(batch: pa.RecordBatch, old: str, new: str) -> pa.RecordBatch:
         raise UnknownNameError(f"column {old!r} is not there.{did_you_mean(old, batch.schema.names)}")
     if old == new:
         return batch
-    names = [new if n == old else f"{n}_before" if n == new else n for n in batch.schema.names]
-    return batch.rename_columns(names)
+    column = batch.column(old)  # stays under its own name too, so that it can be kept
+    names = [f"{n}_before" if n == new else n for n in batch.schema.names]
+    return batch.rename_columns(names).append_column(new, column)
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
