@@ -16,7 +16,7 @@ import polars as pl
 
 from fastscore.errors import DataError, FormatError
 from fastscore.formats.json_text import not_utf8, repair_surrogates
-from fastscore.formats.json_types import Types, plain_types, types_of
+from fastscore.formats.json_types import Types, names_within, plain_types, refuse_nul, types_of
 
 __all__ = ["bad_line", "read_json_lines", "types_of_lines", "wide_bounds"]
 
@@ -44,6 +44,7 @@ def read_json_lines(
     data, repaired = repair_surrogates(data)
     try:
         types = types_of(data) if types is None else types
+        refuse_nul(names_within(types), name)
         frame = _read(data, types)
     except msgspec.DecodeError:
         raise _first_fault(types or {}, data, name, first) from None

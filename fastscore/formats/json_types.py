@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
-__all__ = ["Types", "merged_types", "plain_types", "types_of"]
+from fastscore.errors import FormatError
+
+__all__ = ["Types", "merged_types", "names_within", "plain_types", "refuse_nul", "types_of"]
 
 Types = dict[str, pl.DataType]
 #: The field that may be text on one line and a list of texts on another: a single reference is a list of one.
@@ -25,6 +27,25 @@ _VALUES: tuple[tuple[Any, Any], ...] = (
     (pl.Float64, 1.5),
     (pl.String, "a"),
 )
+
+
+def refuse_nul(names: Iterable[str], name: str) -> None:
+    """Raise FormatError where a column's name holds a NUL character, which Arrow's names cannot."""
+    for column in names:
+        if "\0" in column:
+            raise FormatError(f"{name}: the column name {column!r} holds a NUL character; give it another name")
+
+
+def names_within(types: Mapping[str, pl.DataType]) -> list[str]:
+    """The names of all fields, those of objects within them too."""
+    names = list(types)
+    for kind in types.values():
+        inner: Any = kind
+        while isinstance(inner, pl.List):
+            inner = inner.inner
+        if isinstance(inner, pl.Struct):
+            names += names_within(dict(inner))  # type: ignore[arg-type]
+    return names
 
 
 def types_of(data: bytes) -> Types:

@@ -20,6 +20,7 @@ from fastscore.errors import FormatError, UnknownNameError, UsageError, did_you_
 from fastscore.formats.dpr import read_json, read_records
 from fastscore.formats.files import check_file
 from fastscore.formats.json_text import read_bytes
+from fastscore.formats.json_types import refuse_nul
 from fastscore.formats.lists import Place
 from fastscore.formats.tables import read_table
 from fastscore.formats.trec import line_of, read_qrels, read_run
@@ -176,6 +177,7 @@ def _delimited(path: Path, separator: str) -> RankingFile:
     except (pl.exceptions.PolarsError, RuntimeError) as error:
         shown = str(error).splitlines()[0]
         raise FormatError(f"{path}: cannot be read as a table of text set apart by {separator!r} ({shown})") from None
+    refuse_nul(frame.columns, str(path))
     place: Place = "row {}".format if b'"' in data else lambda row: f"line {row + 2}"
     for name, kind in _NUMBERS.items():
         if name not in frame.columns:

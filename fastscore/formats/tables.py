@@ -24,6 +24,7 @@ from fastscore.errors import DataError, FormatError, UsageError
 from fastscore.formats.files import check_file, for_arrow
 from fastscore.formats.json_lines import bad_line, read_json_lines
 from fastscore.formats.json_text import counted, not_utf8, read_bytes
+from fastscore.formats.json_types import refuse_nul
 from fastscore.formats.loaded import Loaded
 
 __all__ = ["bad_line", "csv_fault", "mapped", "read_table"]
@@ -96,6 +97,7 @@ def _read_csv(file: Path) -> Read:
     except (pl.exceptions.PolarsError, RuntimeError) as error:
         raise csv_fault(data, str(file)) or FormatError(f"{file}: not a whole CSV table: {str(error).splitlines()[0]}") from None
     _refuse_doubled_names(next(csv.reader(io.StringIO(data.partition(b"\n")[0].decode())), []), file)
+    refuse_nul(frame.columns, str(file))
     notes: tuple[str, ...] = ()
     counts: dict[str, int] = {}
     if frame.width > 1 and frame.height and frame.to_series(-1).null_count():

@@ -22,7 +22,7 @@ from fastscore.errors import DataError, FormatError
 from fastscore.formats.files import for_arrow
 from fastscore.formats.json_lines import read_json_lines, types_of_lines, wide_bounds
 from fastscore.formats.json_text import counted
-from fastscore.formats.json_types import Types, merged_types, plain_types
+from fastscore.formats.json_types import Types, merged_types, names_within, plain_types, refuse_nul
 from fastscore.formats.tables import mapped, read_table
 from fastscore.stage.sources import Source
 
@@ -147,6 +147,7 @@ def _json_lines(source: Source, wanted: Wanted, limits: Limits, notes: list[str]
     except pl.exceptions.PolarsError as error:
         shown = str(error).splitlines()[0]
         raise FormatError(f"{source.name}: the lines do not make a table: {shown}; write each field alike on all") from None
+    refuse_nul(names_within(types), source.name)
     types = {name: types[name] for name in names}
     plain = _plain(source, types, limits)
     for line, data in _pieces(source, limits):
