@@ -160,8 +160,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         say(f"{os.fsdecode(error.filename or 'output')}: {error.strerror or error}")
         give_up_output()
         return 3
-    except (UnicodeError, RecursionError) as error:
-        say(f"a name or a text that cannot be written here: {error}")
+    except (UnicodeError, RecursionError, OverflowError) as error:  # the last net: readers name file and place
+        say(f"a text, a number or a nesting that cannot be worked with: {error}")
         return 3
     return code if isinstance(code, int) else 0
 

@@ -250,3 +250,13 @@ def test_folders_of_shards_are_compared_and_reported(
     assert main(["compare", "a", "b"]) == 3
     assert main(["compare", "in", "b"]) == 3
     assert main(["compare", "nothing*", "b"]) == 2
+
+
+def test_a_grade_beyond_64_bits_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run").write_text("q1 Q0 d1 1 1.0 t\n")
+    Path("qrels.json").write_text('{"q1": {"d1": 1180591620717411303424}}')
+    assert main(["retrieval", "run", "qrels.json"]) in (2, 3)
+    assert len(capsys.readouterr().err.splitlines()) == 1
