@@ -153,6 +153,27 @@ def test_wrong_calls_are_refused_before_anything_runs(
         engine.score(ray.data.from_arrow(SAMPLE), **{"recipe": "coqa", **options})
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--threads", "2"],
+        ["--memory", "2GiB"],
+        ["--overwrite"],
+        ["--format", "parquet"],
+        ["--references-format", "parquet"],
+        ["--storage-option", "aws_region=x"],
+        ["-o", "-"],
+    ],
+    ids=lambda options: options[0],
+)
+def test_options_that_ray_does_not_take_are_refused_in_one_line(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    from fastscore.cli import main
+
+    assert main(["score", str(DATA), "-r", "coqa", "--engine", "ray", *options]) == 2
+    (said,) = capsys.readouterr().err.strip().splitlines()
+    assert said.startswith("fastscore: --engine ray")
+
+
 def test_used_folder_is_refused(ray: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(UsageError, match="not empty"):

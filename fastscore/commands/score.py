@@ -157,13 +157,21 @@ def score(
     if engine == "ray":
         if official or check or ci or plot or where is not None:
             raise UsageError("--engine ray scores parquet, without --official, --check, --ci, --cluster, --plot and --where")
-        dropped = {
-            "--memory": memory, "--threads": threads, "--storage-option": storage_option, "--format": format,
-            "--references-format": references_format, "--overwrite": overwrite,
-        }  # fmt: skip
-        refused = [option for option, value in dropped.items() if value]
-        if refused:
-            raise UsageError(f"--engine ray does not take {' and '.join(refused)}")
+        unknown = {
+            "--format": format,
+            "--references-format": references_format,
+            "--storage-option": storage_option,
+            "--threads": threads,
+            "--memory": memory,
+            "--overwrite": overwrite or None,
+        }
+        given = [name for name, value in unknown.items() if value is not None]
+        if given:
+            raise UsageError(
+                f"--engine ray does not take {', '.join(given)}; leave out what it does not know, or use --engine local"
+            )
+        if output == "-":
+            raise UsageError("--engine ray writes a new folder, not a stream: name one with -o, or use --engine local")
         result = _on_ray(inputs, gold, found, output, id, options)
     elif not (official or check or ci or plot) and _all_tables(inputs, format, storage_of(storage_option)):
         from fastscore.stage.run import score_files

@@ -1,6 +1,40 @@
 """An iterator of record batches in, an iterator of item scores out: what Spark's ``mapInArrow`` and every streaming engine take.
 
 `BatchScorer` is a picklable call of `score_batch` with its options bound; the other engines are built on it.
+
+Spark::
+
+    from functools import partial
+    from fastscore.engines.iterators import map_batches
+    work = partial(map_batches, recipe="coqa", plain_status=True)
+    kinds = "exact_match double, f1 double, precision double, recall double, best_reference int, status string"
+    scored = frame.select("prediction", "references").mapInArrow(work, kinds)
+
+Daft::
+
+    import pyarrow as pa
+    from fastscore.engines.iterators import map_batches
+    @daft.func.batch(return_dtype=daft.DataType.float64())
+    def f1(prediction, references):
+        batch = pa.record_batch({"prediction": prediction.to_arrow(), "references": references.to_arrow()})
+        return next(map_batches([batch], "coqa")).column("f1")
+    scored = frame.with_column("f1", f1(frame["prediction"], frame["references"]))
+
+Dask::
+
+    from fastscore.engines.pandas import score_frame
+    meta = score_frame(frame.head(0, npartitions=-1), "coqa", threads=1)
+    scored = frame.map_partitions(score_frame, "coqa", threads=1, meta=meta)
+
+Flink::
+
+    import pyarrow as pa
+    from fastscore.engines.iterators import map_batches
+    def f1(prediction, references):
+        batch = pa.record_batch({"prediction": pa.array(prediction, from_pandas=True), "references": pa.array(references)})
+        return next(map_batches([batch], "coqa")).column("f1").to_pandas()
+    scorer = udf(f1, result_type=DataTypes.DOUBLE(), func_type="pandas")
+    scored = table.select(scorer(table.prediction, table.references))
 """
 
 from __future__ import annotations

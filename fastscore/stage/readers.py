@@ -132,6 +132,8 @@ def _arrow(file: Any) -> Iterator[pa.RecordBatch]:
         batch.validate()
         empty = False
         yield batch
+    if isinstance(file, pa.PythonFile) and file.read(1):
+        raise pa.ArrowInvalid("more bytes follow the end of the Arrow stream; send all batches as one stream of one schema")
     if empty:
         yield pa.RecordBatch.from_pylist([], schema=reader.schema)
 
