@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -151,6 +152,14 @@ def test_wrong_calls_are_refused_before_anything_runs(
 ) -> None:
     with pytest.raises(error, match=said):
         engine.score(ray.data.from_arrow(SAMPLE), **{"recipe": "coqa", **options})
+
+
+def test_several_paths_without_aiohttp_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray 2.60 lists them in threads; one of them meets the half-imported module of another, and the run fails."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "aiohttp" else found(name, *a))
+    with pytest.raises(UsageError, match="got 2: Ray needs aiohttp"):
+        engine.score([str(DATA), str(DATA)], "coqa")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ block's exact totals travel in the block's own output, so what Ray retries is co
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 import os
 import uuid
@@ -112,6 +113,7 @@ def score(
         recipe, prediction=prediction, references=references_column, keep=kept, top_n=top_n, plain_status=output is None
     )
     if not isinstance(dataset, ray.data.Dataset):
+        _refuse_many(dataset)
         dataset = ray.data.read_parquet(os.fspath(dataset) if isinstance(dataset, os.PathLike) else dataset)
     gold = None if references is None else load(references, "references").table
     keyed = None if gold is None else KeyedReferences(gold, keys)
@@ -164,6 +166,15 @@ def score(
     }
     write_manifest(folder, asked, shards, summary)
     return RayResult(None, summary, job.signature, totals, _notes(summary), tuple(shard["output"] for shard in shards))
+
+
+def _refuse_many(paths: Any) -> None:
+    """Ray looks at several paths in threads, which fail at times where aiohttp, which it tries to import there, is absent."""
+    if not isinstance(paths, (str, os.PathLike)) and len(paths) > 1 and importlib.util.find_spec("aiohttp") is None:
+        raise UsageError(
+            f"dataset: one path is allowed, got {len(paths)}: Ray needs aiohttp to read several; name their folder, "
+            "or pip install aiohttp"
+        )
 
 
 @dataclass(frozen=True)
