@@ -1,11 +1,12 @@
 """Adapters called exactly as their frameworks call them: stubs whose calls are read from the frameworks' public sources.
 
-TRL ``GRPOTrainer._calculate_rewards``; verl's reward managers ``naive`` and ``batch``; OpenRLHF's remote reward model and
-single-turn executor; NeMo-RL's ``EnvironmentInterface.step``; verifiers' ``Rubric``.
+TRL 1.16 ``GRPOTrainer._calculate_rewards``; verl 0.9.1's reward managers ``naive`` and ``batch``; OpenRLHF 0.11.2's single-turn
+executor; NeMo-RL's ``EnvironmentInterface.step``; verifiers' ``Rubric`` (to 0.3.1), against the package itself where it is here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import pickle
 import subprocess
@@ -34,7 +35,8 @@ def trl_rewards(function: Any, inputs: list[dict[str, Any]]) -> list[float]:
     keys = [key for key in inputs[0] if key not in ["prompt", "completion", "completion_ids"]]
     columns = {key: [example[key] for example in inputs] for key in keys}
     ids = [[1, 2]] * len(inputs)
-    out = function(prompts=prompts, completions=completions, completion_ids=ids, trainer_state=object(), **columns)
+    columns |= {"trainer_state": object(), "log_extra": print, "log_metric": print}
+    out = function(prompts=prompts, completions=completions, completion_ids=ids, **columns)
     assert isinstance(out, list)
     return [reward if reward is not None else float("nan") for reward in out]
 
@@ -237,6 +239,43 @@ def test_verifiers_rubrics_call_by_keyword() -> None:
     assert rubric_call(verifiers("squad", extract="tag:answer", references="golds"), state) == 0.0
     with pytest.raises(UnknownNameError, match=r"'gold'.*'golds'"):
         rubric_call(verifiers("squad", references="gold"), state)
+
+
+class Message:
+    """As verifiers' messages: an object with fields, no dict."""
+
+    def __init__(self, role: str, content: Any) -> None:
+        self.role, self.content = role, content
+
+
+def test_verifiers_messages_are_objects() -> None:
+    """They were an error before, which a rubric turns into a reward of 0."""
+    function = verifiers("squad", extract="tag:answer", null="error")
+    part = types.SimpleNamespace(type="text", text=RIGHT)
+    for messages in (
+        [Message("assistant", RIGHT)],
+        [Message("assistant", WRONG), Message("tool", WRONG), Message("assistant", [part]), Message("user", WRONG)],
+        [Message("text", RIGHT)],
+        [{"role": "assistant", "content": [part]}],
+    ):
+        assert rubric_call(function, {"completion": messages, "answer": "Paris"}) == 1.0
+    with pytest.raises(DataError, match="null_prediction"):
+        rubric_call(function, {"completion": [Message("assistant", None)], "answer": "Paris"})
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_verifiers_own_rubric_where_it_is_installed() -> None:
+    vf = pytest.importorskip("verifiers")
+    if not hasattr(vf, "Rubric"):
+        pytest.skip("this version of verifiers has no rubrics")
+    rubric = vf.Rubric(funcs=[verifiers("squad", extract="tag:answer", name="em")], weights=[0.5])
+    for content, expected in ((RIGHT, 0.5), (WRONG, 0.0), (NONE, 0.0)):
+        message = vf.types.AssistantMessage(role="assistant", content=content)
+        for completion in ([message], [{"role": "assistant", "content": content}], content):
+            state = vf.State(input={"prompt": [], "answer": "Paris", "task": "t", "info": {}, "example_id": 0})
+            state |= {"completion": completion, "trajectory": []}
+            asyncio.run(rubric.score_rollout(state))
+            assert (state["reward"], state["metrics"]) == (expected, {"em": 2 * expected})
 
 
 # ---- all of them

@@ -310,7 +310,7 @@ def test_killed_in_either_step_and_resumed(tmp_path: Path) -> None:
         f"reward_files({str(source)!r}, {str(out)!r}, **{RULE!r}, **{SAMPLING!r})\n"
     )
     seen = []
-    for calls in (5, 12, 24, 9, 12):  # three for each shard and step
+    for calls in (8, 24, 14):  # three for each shard and step
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdout is not None
         for _ in range(calls):
@@ -323,7 +323,7 @@ def test_killed_in_either_step_and_resumed(tmp_path: Path) -> None:
         assert not (out / "summary.json").exists()
         seen.append((len(list(out.glob(".scored/*.parquet"))), len(list(out.glob("*.parquet")))))
     again = reward_files(source, out, **RULE, **SAMPLING)
-    assert 0 < seen[0][0] < seen[1][0] < seen[2][0] <= 12
+    assert 0 < seen[0][0] < seen[1][0] < 12
     assert 0 < seen[-1][1] < 12
     assert again.summary == right.summary == json.loads((out / "summary.json").read_text())
     assert again.resumed > 0

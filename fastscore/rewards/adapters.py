@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError, UsageError, did_you_mean
+from fastscore.rewards.arguments import completion_text, reference_list
 from fastscore.rewards.batches import OneReward, reward_batch, reward_one
 from fastscore.rewards.rule import Recipes, RewardRule, reward_rule
 from fastscore.schema import WORD_METRICS
@@ -29,11 +29,9 @@ __all__ = [
     "VerlBatchReward",
     "VerlReward",
     "as_tensor",
-    "completion_text",
     "details_of",
     "number_rule",
     "openrlhf",
-    "reference_list",
     "rewards_of",
     "trl",
     "verifiers",
@@ -55,7 +53,6 @@ SPECIAL_TOKENS = (
     ),
     *("<｜end▁of▁sentence｜>", "<｜begin▁of▁sentence｜>", "<end_of_turn>", "</s>", "<s>", "<eos>", "<bos>", "<pad>", "[PAD]"),
 )
-References = Any
 
 
 @dataclass(frozen=True)
@@ -218,7 +215,8 @@ def verifiers(
 ) -> VerifiersReward:
     """Make a reward function for a verifiers ``Rubric(funcs=[...])``; `references` other than ``answer`` names a field of info.
 
-    A rubric turns an error into 0.0 and a line in its log; ``null`` is ``zero`` or ``error``.
+    A rubric turns an error into 0.0 and a line in its log; ``null`` is ``zero`` or ``error``. From version 0.4 on verifiers has
+    no rubrics; there a Task's ``@vf.reward`` method calls it: ``f(completion=trace.last_reply, answer=...)``.
     """
     return VerifiersReward(number_rule("verifiers", recipe, null, options), references, __name__=name)
 
@@ -247,46 +245,6 @@ def _scored(completions: Sequence[str | None], references: Any, rule: RewardRule
     return reward_batch(pa.RecordBatch.from_arrays([_texts(completions), gold], names=["prediction", "references"]), rule)
 
 
-def reference_list(value: References) -> list[str | None] | None:
-    """References as a list: from a string, a list, a dict with ``target``, or a numpy array of these.
-
-    Raises
-    ------
-    ColumnTypeError
-        It is none of them.
-    """
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-        return reference_list(value) if not isinstance(value, list) else value
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, Mapping):
-        if "target" not in value:
-            raise ColumnTypeError(
-                f"ground_truth: a dict with 'target' is allowed, this one has {', '.join(map(str, value)) or 'nothing'}"
-            )
-        return reference_list(value["target"])
-    raise ColumnTypeError(
-        f"ground_truth: a string, a list of strings, a dict with 'target' or a numpy array is allowed, got {type(value).__name__}"
-    )
-
-
-def completion_text(completion: Any) -> str | None:
-    """A completion as text: a string, or the last assistant message of a list of messages."""
-    if completion is None or isinstance(completion, str):
-        return completion
-    if isinstance(completion, list | tuple) and all(isinstance(m, Mapping) for m in completion):
-        for message in reversed(completion):
-            if message.get("role", "assistant") == "assistant":
-                return _content(message.get("content"))
-        return None
-    raise ColumnTypeError(f"completions: a string or a list of messages is allowed, got {type(completion).__name__}")
-
-
 def number_rule(adapter: str, recipe: Recipes, null: str, options: Mapping[str, Any]) -> RewardRule:
     """The rule for a framework that needs a number for every rollout."""
     if null not in ("zero", "error"):
@@ -298,15 +256,6 @@ def as_tensor(values: list[float]) -> Any:
     """The values as a float32 tensor where the framework has loaded torch into the process, else as they are."""
     torch = sys.modules.get("torch")
     return values if torch is None else torch.tensor(values, dtype=torch.float32)
-
-
-def _content(content: Any) -> str | None:
-    """The text of a message: a string, or the text parts of a list of parts."""
-    if content is None or isinstance(content, str):
-        return content
-    if isinstance(content, list | tuple):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    raise ColumnTypeError(f"completions: a message's content must be text or a list of parts, got {type(content).__name__}")
 
 
 def _number(one: OneReward) -> float:

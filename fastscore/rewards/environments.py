@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fastscore.errors import DataError
-from fastscore.rewards.adapters import as_tensor, completion_text, number_rule, rewards_of
+from fastscore.rewards.adapters import as_tensor, number_rule, rewards_of
+from fastscore.rewards.arguments import completion_text
 from fastscore.rewards.rule import Recipes, RewardRule
 
 __all__ = ["EnvironmentReturn", "NemoRLEnvironment", "nemo_rl"]
