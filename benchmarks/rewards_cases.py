@@ -1,23 +1,26 @@
-"""Rewards of rollouts: the stage that takes answers out of completions and scores them, and the calls of a training loop."""
+"""Rewards of rollouts: the batch function alone, the stage from file to file with groups, and the calls of a training loop."""
 
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from collections.abc import Callable
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks.lines import Line, Settings
 from benchmarks.measure import peak_of, timed_together, yardstick
 from fastscore import naive
 from fastscore.recipes import find_recipe
-from fastscore.rewards import reward_batch, reward_rule, trl
+from fastscore.rewards import reward_batch, reward_files, reward_rule, trl
 
-__all__ = ["calls", "rewards"]
+__all__ = ["calls", "files", "rewards"]
 
 #: Characters of a completion, rows of a batch, and samples of a prompt.
 CHARACTERS, BATCH, SAMPLES = 1_000, 65_536, 16
@@ -51,6 +54,32 @@ def plain(completion: str, reference: str) -> float | None:
     found = re.findall(r"<answer>(.*?)</answer>", completion, re.DOTALL)
     score: float | None = naive.score_one(found[-1].strip() if found else None, [reference], _SQUAD)["exact_match"]
     return score
+
+
+def files(case: str, settings: Settings) -> list[Line]:
+    """The same rollouts from parquet to parquet, with groups and advantages; CPU seconds beside those of the wall."""
+    completions, gold = rollouts(settings.rows)
+    prompts = pa.array([f"prompt {row // SAMPLES}" for row in range(settings.rows)])
+    table = pa.table({"prompt_id": prompts, "prediction": completions, "references": gold})
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "rollouts.parquet", Path(folder) / "rewards.parquet"
+        pq.write_table(table, source, compression="zstd", row_group_size=BATCH)
+
+        def run(threads: int) -> Callable[[], object]:
+            return lambda: reward_files(source, target, recipe="squad", extract="tag:answer", threads=threads, overwrite=True)
+
+        runs = {threads: run(threads) for threads in settings.threads}
+        for once in runs.values():
+            once()
+        timings = timed_together(runs, settings.repeats, settings.budget)
+        for threads, found in timings.items():
+            start = time.process_time()
+            peak = peak_of(runs[threads])
+            more = {"cpu_seconds": time.process_time() - start}
+            facts: dict[str, Any] = {"rows": table.num_rows, "text": table.nbytes, "peak_rss_mb": peak, "more": more}
+            lines.append(Line.of(case, threads=threads, seconds=found.best, **facts))
+    return lines
 
 
 def calls(case: str, settings: Settings) -> list[Line]:
