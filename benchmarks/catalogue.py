@@ -47,9 +47,7 @@ CASES = {
         Case("score-one", "list_cases:score_one", 20_000, 100, "one answer a call, microseconds"),
         Case("stage", "stage:stage", 2_000_000, 2000, "parquet in, parquet with item scores out, beside polars scan and sink"),
         Case("rewards", "rewards_cases:rewards", 1_000_000, 300, "completions of 1,000 characters: extraction, then scores"),
-        Case(
-            "reward-files", "rewards_cases:files", 1_000_000, 300, "the same from parquet to parquet, with advantages"
-        ),
+        Case("reward-files", "rewards_cases:files", 1_000_000, 300, "the same from parquet to parquet, with advantages"),
         Case("reward-calls", "rewards_cases:calls", 20_000, 100, "a training loop's call with 1 row, and with 1,024"),
         Case("recipes", "text_cases:recipes", 200_000, 200, "each recipe against the plain-Python scorer"),
         Case("worst-one-row", _WORST, 50_000_000, 50_000, "one generation of 50 MB (--rows: bytes)"),

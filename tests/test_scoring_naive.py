@@ -164,3 +164,25 @@ def test_rare_rules_together_against_naive(parts: dict[str, str], kept: str) -> 
         }
     )
     assert score_batch(batch, recipe).to_pylist() == [naive.score_one(r["prediction"], r["references"], recipe) for r in rows]
+
+
+@pytest.mark.parametrize("order", ["before-punctuation", "after-punctuation"])
+@pytest.mark.parametrize("to", ["space", "nothing"])
+def test_articles_end_with_their_text_against_naive(order: str, to: str) -> None:
+    """Fuzzing found this: bytes behind a text made an article of its last word."""
+    recipe = Recipe(name="mine", case="lower", punctuation="ascii", articles="en", articles_to=to, articles_order=order)
+    texts = [
+        "un th",
+        "e",
+        "so a",
+        "n",
+        "th",
+        "E the",
+        "x" * 61 + " th",
+        "e",
+        "x" * 62 + " a",
+        "n an",
+        "y" * 60 + " the",
+        "the",
+    ] * 8
+    assert normalize(pa.array(texts), recipe).to_pylist() == [naive.normalize(t, recipe) for t in texts]

@@ -144,7 +144,7 @@ def _clean_articles_first(data: Any, start: int, end: int, out: Any, to: int, ar
             found = first_bytes & ~(inside >> np.uint64(length))
             for place in range(length):
                 byte = (articles[k] >> np.uint64(8 * place)) & np.uint64(255)
-                found &= equal_byte64(data, i, byte, options[OPTION_LOWER]) >> np.uint64(place)
+                found &= (equal_byte64(data, i, byte, options[OPTION_LOWER]) & inside) >> np.uint64(place)
             for place in range(length):
                 gone |= found << np.uint64(place)
             spaced |= found
