@@ -464,3 +464,17 @@ def test_kernels_uncompiled_against_compiled() -> None:
             for name in names:
                 patch.setattr(module, name, getattr(module, name).py_func)
         assert [rows(score_ranking(r, qrels, measures=ALL)) for r in (run, table)] == expected
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17, 24])
+@pytest.mark.parametrize("last", ["a", "é"])
+def test_ids_that_differ_in_one_byte_against_naive(size: int, last: str) -> None:
+    """Ids are read eight bytes at a time, at the column's end byte by byte: none of their bytes is passed over."""
+    stem = "d" * size
+    ids = [stem[:k] + last + stem[k + 1 :] for k in range(size)] + [stem, stem[:-1] or "e"]
+    lists = [ids, ids[::-1], [stem], [ids[-1]]]
+    wanted = [[ids[-2]], [ids[0]], [ids[0]], [ids[-1]]]
+    table = pa.table({"query_id": ["1", "2", "3", "4"], "retrieved_ids": lists, "relevant_ids": wanted})
+    found = score_ranking(table, measures=("mrr", "success@1")).items
+    assert found["mrr"].to_pylist() == [naive.reciprocal_rank(r, w) for r, w in zip(lists, wanted, strict=True)]
+    assert found["success@1"].to_pylist() == [naive.success_at_k(r, w, 1) for r, w in zip(lists, wanted, strict=True)]

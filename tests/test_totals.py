@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import random
+from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -90,3 +92,39 @@ def test_an_empty_group_is_none_and_not_nan() -> None:
     assert summary["groups"]["g"]["a"]["f1"] is None
     assert summary["groups"]["g"]["a"]["count"] == 0
     json.dumps(summary, allow_nan=False)
+
+
+def test_small_scores_carry_against_exact_sums() -> None:
+    """Scores below 2**-12 fill the lowest bits of a sum, which must carry into the ones above."""
+    rng = random.Random(11)
+    scores = [(0.5 + rng.random() / 2) * 2.0 ** -rng.randint(0, 43) for _ in range(3_000)]
+    totals = Totals(["f1"], ["group"])
+    for start in range(0, len(scores), 7):
+        part = scores[start : start + 7]
+        totals.add(pa.record_batch({"f1": part, "group": [str(k % 3) for k in range(len(part))], "status": ["ok"] * len(part)}))
+    groups = {name: [s for i, s in enumerate(scores) if i % 7 % 3 == int(name)] for name in "012"}
+    summary = totals.summary("r", "s")
+    for block, values in ((summary["overall"], scores), *((summary["groups"]["group"][n], v) for n, v in groups.items())):
+        assert block["f1"] == float(sum(map(Fraction, values), Fraction(0))) / len(values)
+    assert Totals.from_dict(totals.to_dict()).summary("r", "s") == summary
+
+
+def test_groups_as_tables_against_polars() -> None:
+    """More groups than one table has rows: every one once, sorted by value, with its counts and means."""
+    rows = 1_000
+    groups = [f"g{k * 7919 % 257}" for k in range(rows)]
+    scores = [k % 5 / 4 for k in range(rows)]
+    totals = Totals(["f1"], ["group"])
+    totals.add(pa.record_batch({"f1": scores, "group": groups, "status": ["ok"] * rows}))
+    tables = list(totals.group_tables("group", 100))
+    assert [t.num_rows for t in tables] == [100, 100, 57]
+    got = pl.concat([pl.from_arrow(t) for t in tables])
+    want = pl.DataFrame({"group": groups, "f1": scores}).group_by("group").agg(pl.len().alias("count"), pl.col("f1").mean())
+    want = want.sort("group")
+    assert got["group"].to_list() == want["group"].to_list()
+    assert got["count"].to_list() == got["ok"].to_list() == want["count"].to_list()
+    assert got["f1"].to_list() == want["f1"].to_list()
+    assert totals.summary("r", "s", {"group": "groups.parquet"})["groups"] == {
+        "group": {"table": "groups.parquet", "groups": 257}
+    }
+    assert [t.num_rows for t in totals.group_tables("group")] == [257]
