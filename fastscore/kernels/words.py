@@ -49,6 +49,8 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _SLOT_SHIFT = np.uint64(64 - REPEAT_SLOT_BITS)
 #: Repeats are looked for as long as one row of so many is one, and once more every so many blocks.
 _RARE, _LOOK_AGAIN = 8, 32
+#: A zero of the type of all counts: a literal would make the compiler compile what it is handed to once more.
+_NO = np.int64(0)
 
 
 @inlined
@@ -238,7 +240,7 @@ def _score_block(
             built = -1
             count_one_by_one(clean, keys, firsts, p, text, n, shared, slots, slot_used)
         used = 0
-        match_wanted = True
+        match_wanted = n >= 0
         for k in range(n):
             r_first = firsts[text + k]
             r_count = firsts[text + k + 1] - r_first
@@ -263,7 +265,9 @@ def _score_block(
             match_wanted = match_wanted and (match == 0.0 or not one_match_decides)
             used += 1
         if used == 0:
-            match, value = score_pair(clean, 0, p_first, p_count, p_first, 0, keys, f1_table, empty_agrees, yes_no, match_wanted)
+            match, value = score_pair(
+                clean, _NO, p_first, p_count, p_first, _NO, keys, f1_table, empty_agrees, yes_no, match_wanted
+            )
             if kind != MATCH_WORDS:
                 empty = given[given_firsts[row] + n] != 0 if kind == MATCH_GIVEN else p_starts[row] == p_ends[row]
                 match = 1.0 if kind == MATCH_CONTAINS or empty else 0.0
@@ -310,7 +314,7 @@ def score_rows(
         look = rules[RULE_DISTINCT] == 0 and (block % _LOOK_AGAIN == 0 or (look and same * _RARE >= stop - row))
         rows = stop - row
         at = _clean_texts(
-            p_data, p_starts, p_ends, p_chosen, rows, clean, 0, bounds, 0, state,
+            p_data, p_starts, p_ends, p_chosen, rows, clean, _NO, bounds, _NO, state,
             simple, blocks, entries, edge_articles, options, longer,
         )  # fmt: skip
         if at < 0:

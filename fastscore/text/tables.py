@@ -7,7 +7,7 @@ of `re`, and how it acts beside a capital sigma. The layout of an entry is decla
 from __future__ import annotations
 
 import string
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +71,7 @@ def normal_form(recipe: Recipe) -> NormalForm:
     )
 
 
-@cache
+@lru_cache(maxsize=64)
 def _build(
     invisible: bool,
     fold: bool,
