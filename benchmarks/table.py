@@ -39,11 +39,15 @@ _PEERS = {
 }
 
 
+#: Cases that have tables of their own.
+_APART = ("worst-", "score-one")
+
+
 def markdown(lines: Sequence[Line]) -> str:
     """All tables whose cases are among `lines`, each after a line that says what it shows."""
     parts = [
         machine(),
-        _throughput([r for r in lines if r.get("vs_naive") and r["case"] in CASES and r["case"] != "score-one"]),
+        _throughput([r for r in lines if r["case"] in CASES and r.get("mb_per_s") and not r["case"].startswith(_APART)]),
         _small([r for r in lines if r["case"] in _PROCESS or r["case"] == "score-one"]),
         _worst([r for r in lines if r["case"].startswith("worst-")]),
         _peers([r for r in lines if r["case"].startswith("peers-")]),
@@ -75,8 +79,8 @@ def _throughput(lines: Sequence[Line]) -> str:
                 _amount(many["rows_per_s"]) if many and both else "",
                 f"{many['rows_per_s'] / one['rows_per_s']:.2f}" if many and both else "",
                 f"{one['mb_per_s']:,.0f}",
-                _times(one["vs_naive"]),
-                _times(many["vs_naive"]) if many and both else "",
+                _times(one["vs_naive"]) if one.get("vs_naive") else "",
+                _times(many["vs_naive"]) if many and both and many.get("vs_naive") else "",
                 _beside(one),
             ]
         )

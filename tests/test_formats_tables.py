@@ -23,6 +23,7 @@ import fastscore
 from fastscore.errors import EncodingError, FormatError, UsageError
 from fastscore.formats.json_lines import read_json_lines
 from fastscore.formats.tables import read_table
+from fastscore.pipeline import load
 
 TEXTS = ["NA", "null", "None", "nan", "", "007", "1.50", "1e5", "a\u2028b\u0085c", 'say "hi", twice', "two\nlines", "é😀", " x "]
 
@@ -286,3 +287,11 @@ def test_unknown_formats_and_absent_files(tmp_path: Path) -> None:
     for format in ("parquet", "arrow", "jsonl", "csv"):
         with pytest.raises(UsageError, match="no such file"):
             read_table(tmp_path / "none", format)
+
+
+def test_a_head_of_csv_that_is_no_utf8_is_said(tmp_path: Path) -> None:
+    """Found by coverage-guided fuzzing: polars takes such a name, and the check of doubled names did not."""
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"question_id,\xf8prediction\n1,a\n")
+    with pytest.raises(EncodingError, match=r"in\.csv.*UTF-8"):
+        load(path, "predictions")

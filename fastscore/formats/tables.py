@@ -96,7 +96,11 @@ def _read_csv(file: Path) -> Read:
         frame = pl.read_csv(io.BytesIO(data), infer_schema=False, truncate_ragged_lines=False)
     except (pl.exceptions.PolarsError, RuntimeError) as error:
         raise csv_fault(data, str(file)) or FormatError(f"{file}: not a whole CSV table: {str(error).splitlines()[0]}") from None
-    _refuse_doubled_names(next(csv.reader(io.StringIO(data.partition(b"\n")[0].decode())), []), file)
+    try:
+        head = data.partition(b"\n")[0].decode()
+    except UnicodeDecodeError:
+        raise not_utf8(data, str(file)) or FormatError(f"{file}: the first line is not valid UTF-8") from None
+    _refuse_doubled_names(next(csv.reader(io.StringIO(head)), []), file)
     refuse_nul(frame.columns, str(file))
     notes: tuple[str, ...] = ()
     counts: dict[str, int] = {}
