@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,16 +17,27 @@ import pyarrow.parquet as pq
 from fastscore.errors import UsageError
 from fastscore.version import __version__
 
-__all__ = ["place_in", "placed", "put_in_place", "refuse_existing", "safe_frame", "temporary_beside", "write_items"]
+__all__ = ["local_path", "place_in", "placed", "put_in_place", "refuse_existing", "safe_frame", "temporary_beside", "write_items"]
 
 #: Text that a spreadsheet runs, also behind a byte order mark.
 _FORMULA = r"^\x{FEFF}*[=+\-@\t\r]"
 #: What makes the first cell of a CSV file read as another text.
 _MARK = "\ufeff"
+#: How a URL begins, also where a path has made one slash of two.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def local_path(output: str | os.PathLike[str]) -> Path:
+    """The path of an output on this machine's disks. Raises UsageError for a URL, which a path would make a folder ``s3:`` of."""
+    text = os.fspath(output)
+    if _URL.match(text):
+        raise UsageError(f"-o {text}: object stores are read, not written to; name a local file or folder and copy it from there")
+    return Path(text)
 
 
 def refuse_existing(path: Path, overwrite: bool) -> None:
-    """Raise UsageError where the output is there and may not be replaced, or its suffix or folder is wrong."""
+    """Raise UsageError where the output is there and may not be replaced, its suffix or folder is wrong, or it is a URL."""
+    local_path(path)
     if path.suffix not in _WRITERS:
         raise UsageError(f"-o {path}: the suffix must be one of {', '.join(_WRITERS)}")
     if path.is_dir():

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from fastscore.errors import DataError, FormatError
+from fastscore.errors import DataError, FormatError, UsageError
 from fastscore.stage.run import score_files
 from tests.test_stage import items_of, made
 
@@ -85,3 +85,7 @@ def test_objects_against_files(endpoint: str, tmp_path: Path) -> None:
         score_files("s3://bucket/in/*.parquet", tmp_path / "out", recipe="coqa", by="domain", storage_options=options)
     with pytest.raises(FormatError, match=r"nothing\.parquet"):
         score_files("s3://bucket/in/nothing.parquet", recipe="coqa", storage_options=options)
+    with pytest.raises(UsageError, match=r"s3://bucket/none/\*\.parquet: no object matches"):
+        score_files("s3://bucket/none/*.parquet", recipe="coqa", storage_options=options)
+    with pytest.raises(FormatError, match=r"s3://bucket/in: there is no such object; a folder of parquet ends in /"):
+        score_files("s3://bucket/in", recipe="coqa", storage_options=options)

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from fastscore.align import missing_note, nothing_joined_note, unmatched_note
 from fastscore.errors import UsageError
 from fastscore.kernels.threads import thread_count
-from fastscore.output import place_in, put_in_place, refuse_existing
+from fastscore.output import local_path, place_in, put_in_place, refuse_existing
 from fastscore.pipeline import load
 from fastscore.rewards.grouping import Grouping, group_columns
 from fastscore.rewards.groups import advantage as advantage_expression
@@ -145,7 +145,7 @@ def reward_files(
     names = None if group is None else (group,) if isinstance(group, str) else tuple(dict.fromkeys(group))
     asked = _Groups(names or None, advantage, given, tuple(pass_at), tuple(best_at), tuple(maj_at))
     sources = find_sources(rollouts, format, storage_options)
-    target = None if output is None else Path(os.fspath(output)) if output != "-" else "-"
+    target = None if output is None else local_path(output) if output != "-" else "-"
     count = thread_count(threads)
     limits, group_bytes = limits_of(memory, count)
     gold, notes = references_by_key(references, references_format, references_column, ids)

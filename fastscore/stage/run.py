@@ -20,7 +20,7 @@ from fastscore.errors import UsageError
 from fastscore.forks import refuse_lost_threads
 from fastscore.formats.files import for_arrow
 from fastscore.kernels.threads import thread_count
-from fastscore.output import refuse_existing
+from fastscore.output import local_path, refuse_existing
 from fastscore.recipes import Recipe, resolve_recipe
 from fastscore.schema import Status
 from fastscore.scoring import metric_names
@@ -116,7 +116,7 @@ def score_files(
     columns = Columns(prediction, references_column, tuple(ids), tuple(keep), groups, where)
     columns.condition()
     sources = find_sources(predictions, format, storage_options)
-    target = None if output is None else Path(os.fspath(output)) if output != "-" else "-"
+    target = None if output is None else local_path(output) if output != "-" else "-"
     count = thread_count(threads)
     limits, group_bytes = limits_of(memory, count)
     gold, notes = references_by_key(references, references_format, columns.references, columns.ids)

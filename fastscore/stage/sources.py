@@ -148,6 +148,8 @@ def _remote(url: str, format: str | None, storage_options: Mapping[str, str] | N
         listed = pl.scan_parquet(url, storage_options=options, include_file_paths="file").select("file").unique()
         files = sorted(listed.collect()["file"].to_list())
     except (pl.exceptions.PolarsError, OSError) as error:
+        if "expanded paths were empty" in str(error):
+            raise UsageError(f"{url}: no object matches") from None
         raise FormatError(f"{url}: cannot be listed: {str(error).splitlines()[0]}") from None
     root = os.path.commonpath([f.rpartition("/")[0] for f in files]) if files else ""
     skipped = len(root.split("/")) + (1 if "://" in url and "://" not in root else 0)
