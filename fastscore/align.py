@@ -215,13 +215,22 @@ def unmatched_note(count: int) -> str:
     return f"{count:,} predictions are for unknown questions and are not scored"
 
 
+def no_key(key: str, names: Sequence[str], keys: Sequence[str], where: str) -> UnknownNameError:
+    """The error for a key column that one side lacks; the other keys are no guess at what was meant."""
+    others = [name for name in names if name not in keys]
+    return UnknownNameError(
+        f"{where}: the key column {key!r} is not there.{did_you_mean(key, others)} "
+        f"Both sides need the key columns {', '.join(keys)}; --id NAME names others that both have."
+    )
+
+
 def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
     """The key columns as text; null where null or empty."""
     refuse_lost_threads()
     columns = []
     for key in keys:
         if key not in table.column_names:
-            raise UnknownNameError(f"{side}: the key column {key!r} is not there.{did_you_mean(key, table.column_names)}")
+            raise no_key(key, table.column_names, keys, side)
         column = table.column(key)
         sound(column, f"{side}: key column {key!r}")
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

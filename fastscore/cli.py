@@ -18,6 +18,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError
 from cyclopts.config import Env, Toml
+from cyclopts.exceptions import MissingArgumentError
 
 from fastscore.commands.console import give_up_output, open_streams, say
 from fastscore.commands.options import STREAM
@@ -118,6 +119,18 @@ def _on_termination() -> Any:
     return signal.signal(signal.SIGTERM, terminate)
 
 
+def _missing(error: CycloptsError) -> str:
+    """What is said of a required argument that is not there at all; nothing of another mistake, or of one that is misspelt."""
+    said = str(error)
+    if not isinstance(error, MissingArgumentError) or error.argument is None or "Did you mean" in said:
+        return ""
+    if error.keyword is not None or error.argument.tokens:
+        return ""
+    name, chain = error.argument.name, " ".join(error.command_chain or ())
+    such = " (such as --recipe squad; fastscore recipes lists them)" if name == "--recipe" else ""
+    return f"{name} is missing{such}; see fastscore {chain} --help"
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
@@ -136,7 +149,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         )
         sys.stdout.flush()
     except CycloptsError as error:
-        say(" ".join(str(error).split()) or "wrong call; see fastscore --help")
+        say(_missing(error) or " ".join(str(error).split()) or "wrong call; see fastscore --help")
         return 2
     except UsageError as error:
         say(str(error))

@@ -29,6 +29,7 @@ __all__ = [
     "UnknownNameError",
     "UsageError",
     "did_you_mean",
+    "no_column",
 ]
 
 
@@ -80,10 +81,40 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     The answer is made for the end of an error message and starts with a blank.
     """
-    names = [str(k) for k in known]
+    names = list(dict.fromkeys(str(k) for k in known))
     lowered = {n.lower(): n for n in names}
     close = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.55)
     if close:
         return f" Did you mean {lowered[close[0]]!r}?"
     shown = ", ".join(sorted(names)[:40])
     return f" Known: {shown}." if shown else ""
+
+
+#: What the column of predictions is often called elsewhere.
+_PREDICTIONS = (
+    *("answer", "pred", "predicted_answer", "prediction_text", "model_answer"),
+    *("output", "response", "completion", "generated_text"),
+)
+
+
+def no_column(name: str, role: str, known: Iterable[str], where: str = "") -> UnknownNameError:
+    """The error for a column of predictions or references that is not there, with the option that names another.
+
+    Parameters
+    ----------
+    name, where
+        What was looked for, and what stands before it in the message.
+    role
+        ``prediction`` or ``references``.
+    known
+        The columns that are there.
+    """
+    names = list(dict.fromkeys(str(k) for k in known))
+    usual = [n for n in names if n.lower() in _PREDICTIONS] if name == role == "prediction" else []
+    close = f" Did you mean {usual[0]!r}?" if len(usual) == 1 else did_you_mean(name, names)
+    advice = (
+        "--prediction NAME names another"
+        if role == "prediction"
+        else ("--references NAME names another, or the file of references is given as the second path")
+    )
+    return UnknownNameError(f"{where}column {name!r} is not there.{close} {advice}.")

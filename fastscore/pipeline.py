@@ -11,7 +11,7 @@ import pyarrow as pa
 from fastscore.align import align
 from fastscore.arguments import column_name, column_names, is_path, optional_text, path_of, thread_number
 from fastscore.arrow import foreign_errors, guarded, table_of
-from fastscore.errors import EncodingError, UnknownNameError, did_you_mean
+from fastscore.errors import EncodingError, UnknownNameError, did_you_mean, no_column
 from fastscore.formats import Loaded, read_predictions, read_references
 from fastscore.recipes import Recipe, resolve_recipe
 from fastscore.result import Result
@@ -151,12 +151,12 @@ def aligned_items(
 def with_columns(loaded: Loaded, gold: Loaded | None, prediction: str, references: str) -> tuple[Loaded, Loaded | None]:
     """Rename the columns of predictions and references to the names that the rest of the way uses."""
     if prediction != "prediction":
-        loaded = replace(loaded, table=_renamed(loaded.table, prediction, "prediction"))
+        loaded = replace(loaded, table=_renamed(loaded.table, prediction, "prediction", "predictions"))
     if references != "references":
         if gold is None:
-            loaded = replace(loaded, table=_renamed(loaded.table, references, "references"))
+            loaded = replace(loaded, table=_renamed(loaded.table, references, "references", "predictions"))
         else:
-            gold = replace(gold, table=_renamed(gold.table, references, "references"))
+            gold = replace(gold, table=_renamed(gold.table, references, "references", "references"))
     return loaded, gold
 
 
@@ -181,9 +181,9 @@ def load(source: Any, side: Side, format: str | None = None) -> Loaded:
     return Loaded(table, "table", tuple(k for k in KEY_COLUMNS if k in table.column_names))
 
 
-def _renamed(table: pa.Table, old: str, new: str) -> pa.Table:
+def _renamed(table: pa.Table, old: str, new: str, side: Side) -> pa.Table:
     if old not in table.column_names:
-        raise UnknownNameError(f"column {old!r} is not in the table.{did_you_mean(old, table.column_names)}")
+        raise no_column(old, new, table.column_names, f"{side}: ")
     column = table.column(old)  # stays under its own name too, so that it can be kept
     names = [f"{n}_before" if n == new else n for n in table.column_names]
     return table.rename_columns(names).append_column(new, column)
@@ -191,4 +191,4 @@ def _renamed(table: pa.Table, old: str, new: str) -> pa.Table:
 
 def _need(table: pa.Table, side: Side, column: str) -> None:
     if column not in table.column_names:
-        raise UnknownNameError(f"{side}: column {column!r} is not there.{did_you_mean(column, table.column_names)}")
+        raise no_column(column, column, table.column_names, f"{side}: ")

@@ -290,11 +290,11 @@ def test_doubled_predictions_last_wins_and_counted(run: Run, tmp_path: Path) -> 
     given = [{"id": "s1", "turn_id": 1, "answer": a} for a in ("no", "yes")]
     items, _, err = _items(run, tmp_path, _write(tmp_path / "p.json", given), references, "--recipe", "coqa")
     assert [i["exact_match"] for i in items] == [1.0]
-    assert "1 predictions stand twice" in err
+    assert "1 prediction stands twice for its" in err
     squad = _write(tmp_path / "s.json", _squad((1, "Rhein", 4)))
     items, _, err = _items(run, tmp_path, _write(tmp_path / "q.json", '{"1": "Main", "1": "Rhein"}'), squad, "--recipe", "squad")
     assert [i["exact_match"] for i in items] == [1.0]
-    assert "1 predictions stand twice" in err
+    assert "1 prediction stands twice for its" in err
 
 
 def test_string_and_integer_ids_are_the_same_key(run: Run, tmp_path: Path) -> None:

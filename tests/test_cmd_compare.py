@@ -124,7 +124,7 @@ def test_predictions_are_scored_first(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("{a}",), 2, "SECOND requires an argument"),
+        (("{a}",), 2, "SECOND is missing; see fastscore compare --help"),
         (("{a}", "/nowhere.parquet"), 2, "there is no file"),
         (("{a}", "{b}", "-m", "F1"), 2, "has no column 'F1'. Did you mean 'f1'"),
         (("{a}", "{b}", "--by", "topic"), 2, "a column 'topic'"),

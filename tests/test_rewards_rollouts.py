@@ -22,6 +22,7 @@ from fastscore.cli import main
 from fastscore.errors import DataError, UnknownNameError, UsageError
 from fastscore.recipes import RECIPES
 from fastscore.rewards import reward_batch, reward_one, reward_rule, score_rollouts
+from fastscore.rewards.arguments import completion_text
 from tests.conftest import shared_path
 from tests.strategies import texts
 
@@ -319,3 +320,34 @@ def test_public_names_are_loaded_at_first_use() -> None:
         fastscore.rewards.trll
     with pytest.raises(UnknownNameError):
         reward_rule("squad:em")
+
+
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["assistant", "user", "text", None]), "content": st.sampled_from(["Paris", "x", "", None])}
+    ),
+    max_size=4,
+)
+
+
+@given(st.lists(st.one_of(st.none(), MESSAGES), min_size=1, max_size=5), st.booleans())
+def test_chats_are_the_text_of_the_last_own_message(chats: list[Any], nested: bool) -> None:
+    message = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
+    column = pl.Series("prediction", [chats], pl.List(message)) if nested else pl.Series("prediction", chats, message)
+    gold = pl.Series("references", [["Paris"]] * len(column))
+    plain = pl.DataFrame({"prediction": [completion_text(chat) for chat in chats]}, schema={"prediction": pl.String})
+    right = score_rollouts(plain.with_columns(references=pl.lit(["Paris"])), recipe="squad")
+    got = score_rollouts(pl.DataFrame([column, gold]), recipe="squad")
+    assert got.select(right.column_names).to_pylist() == right.to_pylist()
+
+
+def test_chats_in_a_file_against_their_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["<answer>Paris</answer>", None, "Paris", ""]
+    chats = [None if t is None else [{"role": "user", "content": "?"}, {"role": "assistant", "content": t}] for t in texts]
+    frame = pl.DataFrame({"chat": chats, "text": texts, "references": [["Paris"]] * 4, "prompt_id": [1, 1, 2, 2]})
+    frame.write_parquet(tmp_path / "rollouts.parquet")
+    given = ["rewards", str(tmp_path / "rollouts.parquet"), "-r", "squad", "--extract", "tag:answer", "-q"]
+    for name in ("chat", "text"):
+        assert main([*given, "--prediction", name, "-o", str(tmp_path / f"{name}.parquet")]) == 0
+    capsys.readouterr()
+    assert pl.read_parquet(tmp_path / "chat.parquet").equals(pl.read_parquet(tmp_path / "text.parquet"))

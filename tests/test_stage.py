@@ -383,7 +383,7 @@ def test_ray_that_is_not_there_is_one_line(
     monkeypatch.setitem(sys.modules, "ray", None)
     call = ["score", str(tmp_path / "in.parquet"), "-r", RECIPE, "--engine", "ray"]
     assert main(call) == 2
-    assert capsys.readouterr().err.strip() == "fastscore: --engine ray needs Ray: pip install 'fastscore[ray]'"
+    assert capsys.readouterr().err.strip() == "fastscore: --engine ray needs Ray: pip install '.[ray]' in a clone of fastscore"
     assert main([*call, "--check", "3"]) == 2
 
 

@@ -223,7 +223,7 @@ def _on_ray(
     try:
         import ray as _  # noqa: F401
     except ModuleNotFoundError:
-        raise UsageError("--engine ray needs Ray: pip install 'fastscore[ray]'") from None
+        raise UsageError("--engine ray needs Ray: pip install '.[ray]' in a clone of fastscore") from None
     shared = {k: options[k] for k in ("by", "keep", "top_n", "prediction", "references_column")}
     return ray.score(inputs if len(inputs) > 1 else inputs[0], recipe, references=gold, keys=ids, output=output, **shared)
 

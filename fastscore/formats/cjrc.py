@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import KeyMismatchError
-from fastscore.formats.json_text import counted, decode_json
+from fastscore.formats.json_text import counted, decode_json, twice_note
 from fastscore.formats.loaded import Loaded
 
 __all__ = ["read_cjrc_predictions", "read_cjrc_references"]
@@ -83,7 +83,7 @@ def read_cjrc_predictions(data: bytes, name: str) -> Loaded:
     last = {str(e.id): e.answer for e in entries}
     notes, counts = counted(repaired)
     if len(last) < len(entries):
-        notes += (f"{len(entries) - len(last)} predictions stand twice for their question; the last one counts",)
+        notes += (twice_note(len(entries) - len(last), "question"),)
         counts["duplicate_predictions"] = len(entries) - len(last)
     table = pa.table({"question_id": pa.array(list(last), pa.string()), "prediction": pa.array(list(last.values()), pa.string())})
     return Loaded(table, "cjrc", ("question_id",), notes, counts, official=True)

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import FormatError, KeyMismatchError
-from fastscore.formats.json_text import counted, decode_json
+from fastscore.formats.json_text import counted, decode_json, twice_note
 from fastscore.formats.loaded import Loaded
 
 __all__ = ["DOMAINS", "read_coqa_predictions", "read_coqa_references"]
@@ -28,6 +28,7 @@ DOMAINS = {
     "science": "science",
 }
 _KEYS = ("question_id", "turn_id")
+_LAYOUT = "CoQA's predictions are [{id, turn_id, answer}]; columns of other names go into .jsonl, .csv or .parquet"
 Turn = int | str
 Id = int | str
 
@@ -106,7 +107,7 @@ def read_coqa_predictions(data: bytes, name: str) -> Loaded:
 
     A turn number given as text is read as the number, and counted; a story id given as a number is read as text.
     """
-    rows, repaired = decode_json(data, list[_Prediction], name)
+    rows, repaired = decode_json(data, list[_Prediction], name, _LAYOUT)
     notes, counts = counted(repaired)
     as_text = sum(isinstance(r.turn_id, str) for r in rows)
     if as_text:
@@ -114,7 +115,7 @@ def read_coqa_predictions(data: bytes, name: str) -> Loaded:
         counts["turn_id_as_text"] = as_text
     last = {(str(r.id), _turn(r.turn_id, name, r.id)): r.answer for r in rows}
     if len(last) < len(rows):
-        notes += (f"{len(rows) - len(last)} predictions stand twice for their turn; the last one counts",)
+        notes += (twice_note(len(rows) - len(last), "turn"),)
         counts["duplicate_predictions"] = len(rows) - len(last)
     table = pa.table(
         {

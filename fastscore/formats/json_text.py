@@ -15,7 +15,7 @@ import msgspec
 from fastscore.errors import EncodingError, FormatError
 from fastscore.formats.files import read_whole
 
-__all__ = ["counted", "decode_entries", "decode_json", "not_utf8", "read_bytes", "repair_surrogates"]
+__all__ = ["counted", "decode_entries", "decode_json", "not_utf8", "read_bytes", "repair_surrogates", "twice_note"]
 
 T = TypeVar("T")
 _ESCAPES = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
@@ -38,19 +38,20 @@ def read_bytes(path: str | Path) -> bytes:
     return data
 
 
-def decode_json(data: bytes, kind: type[T], name: str) -> tuple[T, int]:
+def decode_json(data: bytes, kind: type[T], name: str, layout: str = "") -> tuple[T, int]:
     """Decode JSON of a known shape; the value, and how many lone surrogates became U+FFFD.
 
     Raises
     ------
     FormatError
-        Names the file and, where the shape is wrong, the field.
+        Names the file and, where the shape is wrong, the field, what its object has, and the `layout` that is expected.
     """
     data, repaired = repair_surrogates(data)
     try:
         return msgspec.json.decode(data, type=kind), repaired
     except msgspec.ValidationError as error:
-        raise FormatError(f"{name}: {_place(str(error))}") from None
+        expected = f"; {layout}" if layout else ""
+        raise FormatError(f"{name}: {_place(str(error), _fields_at(data, str(error)))}{expected}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _no_json(data, name, error) from None
 
@@ -136,10 +137,24 @@ def repair_surrogates(data: bytes) -> tuple[bytes, int]:
     return b"".join([*out, data[at:]]), repaired
 
 
-def _place(message: str) -> str:
-    """msgspec's message with its path in words: "... at field data[3].answers"."""
+def _place(message: str, fields: str = "") -> str:
+    """msgspec's message with its path in words: "... (at data[3].answers)"."""
     text, _, path = message.partition(" - at `$")
-    return f"{text} (at {path.rstrip('`').lstrip('.') or 'the top'})" if path else text
+    return f"{text} (at {path.rstrip('`').lstrip('.') or 'the top'}{fields})" if path else f"{text}{fields}"
+
+
+def _fields_at(data: bytes, message: str) -> str:
+    """Which fields the object has that lacks one: ", which has a, b"; nothing where that is not the fault or cannot be told."""
+    text, _, path = message.partition(" - at `$")
+    if "missing required field" not in text:
+        return ""
+    try:
+        found = msgspec.json.decode(data)
+        for field, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path.rstrip("`")):
+            found = found[field] if field else found[int(index)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
+        return ""
+    return f", which has {', '.join(map(str, list(found)[:8]))}" if isinstance(found, dict) and found else ""
 
 
 def counted(repaired: int) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -147,3 +162,9 @@ def counted(repaired: int) -> tuple[tuple[str, ...], dict[str, Any]]:
     if not repaired:
         return (), {}
     return (f"{repaired} lone surrogates in the JSON were replaced by U+FFFD",), {"lone_surrogates": repaired}
+
+
+def twice_note(count: int, of: str) -> str:
+    """What is said of predictions that stand twice."""
+    stand = "1 prediction stands" if count == 1 else f"{count:,} predictions stand"
+    return f"{stand} twice for {'its' if count == 1 else 'their'} {of}; the last one counts"

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import FormatError, KeyMismatchError
-from fastscore.formats.json_text import counted, decode_json
+from fastscore.formats.json_text import counted, decode_json, twice_note
 from fastscore.formats.loaded import Loaded
 from fastscore.formats.typed_lines import decode_lines
 
@@ -105,7 +105,7 @@ def read_quac_predictions(data: bytes, name: str) -> Loaded:
         given += size
     notes, counts = counted(repaired)
     if len(last) < given:
-        notes += (f"{given - len(last)} predictions stand twice for their question; the last one counts",)
+        notes += (twice_note(given - len(last), "question"),)
         counts["duplicate_predictions"] = given - len(last)
     names = ("prediction", "predicted_yesno", "predicted_followup")
     columns = {c: pa.array([row[i] for row in last.values()], pa.string()) for i, c in enumerate(names)}

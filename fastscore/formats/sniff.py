@@ -93,6 +93,8 @@ def _of_head(head: bytes, file: Path) -> str:
         return _of_object(text)
     if b"," in text.split(b"\n", 1)[0] and b"\0" not in text:
         return "csv"
+    if b"\t" in text.split(b"\n", 1)[0] and b"\0" not in text:
+        raise FormatError(f"{file}: the columns are cut by tabs; save the file as .csv with commas between them")
     raise FormatError(f"{file}: the content is of no known format; name it with --format ({', '.join(FORMATS)})")
 
 

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import FormatError, KeyMismatchError
-from fastscore.formats.json_text import counted, decode_entries, decode_json
+from fastscore.formats.json_text import counted, decode_entries, decode_json, twice_note
 from fastscore.formats.loaded import Loaded
 
 __all__ = ["read_na_probs", "read_squad_predictions", "read_squad_references"]
@@ -126,7 +126,7 @@ def read_squad_predictions(data: bytes, name: str) -> Loaded:
         table = table.append_column("prediction_spans", pa.array(spans, pa.list_(SCORED_SPAN)))
     notes, counts = counted(repaired)
     if doubled:
-        notes += (f"{doubled} predictions stand twice for their question; the last one counts",)
+        notes += (twice_note(doubled, "question"),)
         counts["duplicate_predictions"] = doubled
     return Loaded(table, "squad", ("question_id",), notes, counts, official=True)
 

@@ -100,6 +100,8 @@ def _read_csv(file: Path) -> Read:
         head = data.partition(b"\n")[0].decode()
     except UnicodeDecodeError:
         raise not_utf8(data, str(file)) or FormatError(f"{file}: the first line is not valid UTF-8") from None
+    if frame.width == 1 and (other := _other_columns(head, str(file))):
+        raise other
     _refuse_doubled_names(next(csv.reader(io.StringIO(head)), []), file)
     refuse_nul(frame.columns, str(file))
     notes: tuple[str, ...] = ()
@@ -129,8 +131,11 @@ def csv_fault(data: bytes, name: str) -> DataError | None:
     fault = not_utf8(data, name)
     if fault:
         return fault
+    text = data.decode()
+    if other := _other_columns(text.partition("\n")[0], name):
+        return other
     width, line = 0, 1
-    rows = _records(data.decode())
+    rows = _records(text)
     while True:
         try:
             row, after = next(rows)
@@ -142,6 +147,14 @@ def csv_fault(data: bytes, name: str) -> DataError | None:
         if row and len(row) != width:
             return FormatError(f"{name}: line {line} has {len(row)} fields, the header has {width}; is the file cut short?")
         line = after + 1
+
+
+def _other_columns(head: str, name: str) -> FormatError | None:
+    """The error for a first line without a comma whose columns something else cuts, as spreadsheets of many countries do it."""
+    for sign, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")):
+        if sign in head and "," not in head:
+            return FormatError(f"{name}: the columns are cut by {said}; save the file with commas between them")
+    return None
 
 
 def _records(text: str) -> Iterator[tuple[list[str], int]]:

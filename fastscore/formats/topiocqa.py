@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from fastscore.errors import FormatError, KeyMismatchError
-from fastscore.formats.json_text import counted, decode_json
+from fastscore.formats.json_text import counted, decode_json, twice_note
 from fastscore.formats.loaded import Loaded
 
 __all__ = ["read_topiocqa_predictions", "read_topiocqa_references"]
@@ -99,7 +99,7 @@ def read_topiocqa_predictions(data: bytes, name: str) -> Loaded:
         notes += (f"{ranked} turns have predictions for several top_k; the first one counts",)
         counts["several_top_k"] = ranked
     if len(last) < len(entries):
-        notes += (f"{len(entries) - len(last)} predictions stand twice for their turn; the last one counts",)
+        notes += (twice_note(len(entries) - len(last), "turn"),)
         counts["duplicate_predictions"] = len(entries) - len(last)
     table = pa.table({**_key_columns(list(last)), "prediction": pa.array(list(last.values()), pa.string())})
     return Loaded(table, "topiocqa", _KEYS, notes, counts, official=True)

@@ -52,7 +52,7 @@ def import_altair() -> Any:
     except ImportError as error:
         raise UsageError(
             f"a report needs altair, vl-convert-python and great-tables, and {error.name} is not installed: "
-            "pip install 'fastscore[report]'"
+            "pip install '.[report]' in a clone of fastscore"
         ) from None
     return modules[0]
 

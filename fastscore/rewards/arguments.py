@@ -9,10 +9,10 @@ import numpy as np
 
 from fastscore.errors import ColumnTypeError
 
-__all__ = ["completion_text", "reference_list"]
+__all__ = ["OWN_ROLES", "completion_text", "reference_list"]
 
 #: The roles of a model's own messages; verifiers has ``text`` for a completion without a chat.
-_OWN_ROLES = ("assistant", "text")
+OWN_ROLES = ("assistant", "text")
 
 
 def reference_list(value: Any) -> list[str | None] | None:
@@ -49,7 +49,7 @@ def completion_text(completion: Any) -> str | None:
         return completion
     if isinstance(completion, list | tuple) and all(isinstance(m, Mapping) or hasattr(m, "content") for m in completion):
         for message in reversed(completion):
-            if _part(message, "role", "assistant") in _OWN_ROLES:
+            if _part(message, "role", "assistant") in OWN_ROLES:
                 return _content(_part(message, "content"))
         return None
     raise ColumnTypeError(f"completions: a string or a list of messages is allowed, got {type(completion).__name__}")

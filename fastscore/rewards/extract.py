@@ -41,6 +41,7 @@ from fastscore.text.normalize import not_utf8
 __all__ = ["Extraction", "as_array", "extract", "narrow", "parse_extraction"]
 
 _KINDS = ("tag", "boxed", "after", "line", "regex")
+_FORMS = "tag:NAME, boxed, after:STRING, line:first, line:last and regex:PATTERN"
 _NEXT_STEP = re.compile(r">(?=(?:tag|after|regex):|line:(?:first|last)(?:>|$)|boxed(?:>|$))")
 #: Noncharacters of Unicode, which no text for interchange holds, to mark what a regular expression matched.
 _MARKS = ("\ufdd0", "\ufdd1")
@@ -187,7 +188,10 @@ def _run(
 def _step(text: str) -> Extraction:
     kind, colon, argument = text.partition(":")
     if kind not in _KINDS:
-        raise UnknownNameError(f"extract: there is no step {text!r}.{did_you_mean(kind, _KINDS)}")
+        close, tag = did_you_mean(kind, _KINDS), re.fullmatch(r"<?/?([A-Za-z][\w-]*)/?>?", text)
+        if "Did" not in close:
+            close = f" Did you mean 'tag:{tag[1]}'?" if tag else ""
+        raise UnknownNameError(f"extract: there is no step {text!r}.{close} Steps are {_FORMS}.")
     if kind == "boxed":
         if colon:
             raise UsageError(f"extract: boxed takes no argument, got {text!r}")

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.errors import UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import UnknownNameError, UsageError, did_you_mean, no_column
 from fastscore.pipeline import aligned_items, load, with_columns
 from fastscore.rewards.batches import reward_batch
 from fastscore.rewards.groups import add_groups
@@ -213,7 +213,7 @@ def _flat(loaded: Loaded, prediction: str) -> Loaded:
     """A row for each completion, where the column of completions is a list of them."""
     table = with_field(loaded.table, prediction)
     if prediction not in table.column_names:
-        raise UnknownNameError(f"column {prediction!r} is not in the table.{did_you_mean(prediction, table.column_names)}")
+        raise no_column(prediction, "prediction", table.column_names)
     found = flat(table, prediction)
     empty = 0 if found.sizes is None else int((found.sizes == 0).sum())
     notes = (f"{empty:,} rows have no completion in {prediction!r}",) if empty else ()

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fastscore.align import KeyedReferences
-from fastscore.errors import ColumnTypeError, DataError, EncodingError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import ColumnTypeError, DataError, EncodingError, UnknownNameError, UsageError, did_you_mean, no_column
+from fastscore.rewards.arguments import OWN_ROLES
 from fastscore.rewards.batches import reward_batch, reward_names
 from fastscore.rewards.groups import STATISTICS
 from fastscore.rewards.rule import RewardRule
@@ -79,7 +80,10 @@ class RewardWork:
         others = [*columns.ids, *self.group, *columns.keep, *columns.by]
         heads = [path if path in given else path.partition(".")[0] for path in texts]
         keys = self.gold.keys if self.gold is not None else ()
-        for names_needed, known in (([*heads, *roots, *keys], given), (others, [*given, *texts, *self._of_references()])):
+        for path, head, role in zip(texts, heads, ("prediction", "references"), strict=False):
+            if head not in given:
+                raise no_column(path, role, given, f"{source}: ")
+        for names_needed, known in (([*roots, *keys], given), (others, [*given, *texts, *self._of_references()])):
             for name in names_needed:
                 if name not in known:
                     raise UnknownNameError(f"{source}: column {name!r} is not there.{did_you_mean(name, known)}")
@@ -188,20 +192,48 @@ class Flat(NamedTuple):
 def flat(table: pa.Table, prediction: str) -> Flat:
     """Make a row of each completion, where the column of completions is a list of them; ``sample_id`` numbers them from 0.
 
-    Raises ColumnTypeError where the column holds neither text nor lists of text.
+    A list of messages is one completion, whose text is the last assistant's, as `completion_text` has it. Raises ColumnTypeError
+    where the column holds neither text nor messages nor lists of these.
     """
+    table = _chats_as_text(table, prediction)
     kind = table.schema.field(prediction).type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
         return Flat(table, None)
     inner = kind.value_type
-    if not (pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)):
-        raise ColumnTypeError(f"{prediction}: completions as text, or lists of text, are needed, got {kind}")
+    if not _is_text(inner):
+        raise ColumnTypeError(
+            f"{prediction}: completions as text or as messages (role and content), or lists of these, are needed, got {kind}"
+        )
     frame = pl.DataFrame(pl.from_arrow(table))
     size = pl.col(prediction).list.len().fill_null(0).cast(pl.Int64)
     sizes = frame.select(size).to_series().to_numpy()
     numbered = {} if "sample_id" in frame.columns else {"sample_id": pl.int_ranges(size, dtype=pl.Int64)}
     exploded = frame.filter(size > 0).with_columns(**numbered).explode(prediction, *numbered)
     return Flat(exploded.to_arrow(compat_level=pl.CompatLevel.oldest()), np.asarray(sizes, dtype=np.int64))
+
+
+def _chats_as_text(table: pa.Table, prediction: str) -> pa.Table:
+    """The table with chats as text, where the column of completions holds lists of messages, or lists of such lists."""
+    place = table.column_names.index(prediction)
+    depth, kind = 0, table.schema.field(place).type
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        depth, kind = depth + 1, kind.value_type
+    if depth not in (1, 2) or not pa.types.is_struct(kind):
+        return table
+    fields = {field.name: field.type for field in kind}
+    if not all(name in fields and _is_text(fields[name]) for name in ("role", "content")):
+        return table
+    message = pl.element().struct
+    own = pl.element().filter(message.field("role").is_in(OWN_ROLES)).struct.field("content")
+    chats = pl.col("chats") if depth == 1 else pl.element()
+    text = chats.list.eval(own).list.last()
+    frame = pl.DataFrame({"chats": pl.from_arrow(table.column(place))})
+    texts = frame.select(text if depth == 1 else pl.col("chats").list.eval(text))
+    return table.set_column(place, prediction, texts.to_arrow(compat_level=pl.CompatLevel.oldest()).column(0))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def with_field(table: pa.Table, path: str) -> pa.Table:
@@ -213,7 +245,8 @@ def with_field(table: pa.Table, path: str) -> pa.Table:
     for field in fields:
         known = [f.name for f in column.type] if pa.types.is_struct(column.type) else []
         if field not in known:
-            raise UnknownNameError(f"column {path!r} is not in the table.{did_you_mean(field, known)}")
+            what = did_you_mean(field, known) or f" {head!r} is {column.type}, which has no fields."
+            raise UnknownNameError(f"column {path!r} is not in the table.{what}")
         column = pc.struct_field(column, field)
     return table.append_column(path, column)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fastscore.align import KeyedReferences
-from fastscore.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import DataError, UsageError, no_column
 from fastscore.formats.files import for_arrow
 from fastscore.output import place_in
 from fastscore.pipeline import load
@@ -228,7 +228,7 @@ def references_by_key(
         names = ["references" if n == column else n for n in table.column_names if n != "references"]
         table = table.select([n for n in table.column_names if n != "references"]).rename_columns(names)
     if "references" not in table.column_names:
-        raise UnknownNameError(f"references: column {column!r} is not there.{did_you_mean(column, table.column_names)}")
+        raise no_column(column, "references", table.column_names, "references: ")
     return KeyedReferences(table, tuple(ids) or None), loaded.notes
 
 

@@ -12,8 +12,17 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fastscore.align import KeyedReferences
-from fastscore.errors import ColumnTypeError, DataError, EncodingError, FastscoreError, UnknownNameError, UsageError, did_you_mean
+from fastscore.align import KeyedReferences, no_key
+from fastscore.errors import (
+    ColumnTypeError,
+    DataError,
+    EncodingError,
+    FastscoreError,
+    UnknownNameError,
+    UsageError,
+    did_you_mean,
+    no_column,
+)
 from fastscore.pipeline import REPORTED
 from fastscore.recipes import Recipe
 from fastscore.schema import Status
@@ -79,21 +88,20 @@ class BatchScorer:
     def check_columns(self, source: str, names: Sequence[str]) -> None:
         """Raise UnknownNameError where a source with columns `names` lacks one that is needed."""
         columns, given = self.columns, list(names)
-        needed = [columns.prediction, *columns.ids]
-        if self.gold is None:
-            needed.append(columns.references)
-        else:
+        if columns.prediction not in names:
+            raise no_column(columns.prediction, "prediction", names, f"{source}: ")
+        if self.gold is not None:
             given += self.gold.table.column_names
             for name in self.gold.keys:
                 if name not in names:
-                    raise UnknownNameError(
-                        f"{source}: predictions: the key column {name!r} is not there.{did_you_mean(name, names)}"
-                    )
+                    raise no_key(name, names, self.gold.keys, f"{source}: predictions")
+        elif columns.references not in names:
+            raise no_column(columns.references, "references", names, f"{source}: ")
         roots = self._condition.meta.root_names() if self._condition is not None else ()
         for name in roots:
             if name not in names:
                 raise UnknownNameError(f"{source}: where: column {name!r} is not there.{did_you_mean(name, names)}")
-        for name in (*needed, *columns.keep, *columns.by):
+        for name in (*columns.ids, *columns.keep, *columns.by):
             if name not in given:
                 raise UnknownNameError(f"{source}: column {name!r} is not there.{did_you_mean(name, given)}")
 

@@ -1,0 +1,133 @@
+"""What a newcomer gets wrong, and that one line says what to do: swapped files, other names, spreadsheets, URLs as outputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from fastscore.cli import main
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+REFERENCES = str(DATA / "coqa-references.json")
+TURNS = [{"id": "sample-cnn-1", "turn_id": 1, "answer": "x"}, {"id": "sample-cnn-1", "turn_id": 2, "answer": "y"}]
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """The exit code and the one line on standard error."""
+    code = main(list(arguments))
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    return code, shown.err
+
+
+def renamed(**names: str) -> list[dict[str, Any]]:
+    return [{names.get(key, key): value for key, value in turn.items()} for turn in TURNS]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code", "words"),
+    [
+        ("p.json", renamed(id="story"), 3, "which has story, turn_id, answer); CoQA's predictions are [{id, turn_id, answer}]"),
+        ("p.json", {"data": TURNS}, 3, "CoQA's predictions are [{id, turn_id, answer}]"),
+        ("p.jsonl", renamed(id="question_id"), 2, "Did you mean 'answer'? --prediction NAME names another"),
+        ("p.jsonl", renamed(id="question_id", answer="text"), 2, "Known: question_id, text, turn_id. --prediction NAME"),
+        (
+            "p.jsonl",
+            renamed(answer="prediction"),
+            2,
+            "Known: id, prediction. Both sides need the key columns question_id",
+        ),
+        ("p.json", {"sample-cnn-1": "x"}, 2, "the key column 'turn_id' is not there. Known: prediction. Both sides need"),
+        (
+            "p.csv",
+            "\ufeffquestion_id;turn_id;prediction\r\na;1;x\r\n",
+            3,
+            "the columns are cut by semicolons; save the file",
+        ),
+        ("p.csv", "question_id;turn_id;prediction\na;1;x, and y\n", 3, "the columns are cut by semicolons; save the file"),
+        ("p.csv", "question_id\tturn_id\tprediction\na\t1\tx\n", 3, "the columns are cut by tabs; save the file with commas"),
+        ("p.tsv", "question_id\tturn_id\tprediction\na\t1\tx\n", 3, "the columns are cut by tabs; save the file as .csv"),
+    ],
+)
+def test_predictions_of_another_shape(
+    name: str, content: Any, code: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / name
+    if name.endswith(".jsonl"):
+        content = "".join(json.dumps(row) + "\n" for row in content)
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    found, line = said(capsys, "score", str(file), REFERENCES, "-r", "coqa")
+    assert (found, words in line) == (code, True), line
+
+
+def test_predictions_alone_lack_the_references(capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = said(capsys, "score", str(DATA / "coqa-predictions.json"), "-r", "coqa")
+    assert code == 2
+    assert "or the file of references is given as the second path" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("score", "p.json"), "--recipe is missing (such as --recipe squad; fastscore recipes lists them); see fastscore score"),
+        (("report", "p.parquet"), "--output is missing; see fastscore report --help"),
+        (("explain",), "PREDICTIONS is missing; see fastscore explain --help"),
+        (("score", "p.json", "--recipe"), "--recipe requires an argument"),
+        (("score", "p.json", "--recipie", "squad"), "Unknown option: --recipie. Did you mean --recipe?"),
+    ],
+)
+def test_what_is_required(arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = said(capsys, *arguments)
+    assert (code, words in line) == (2, True), line
+
+
+@pytest.mark.parametrize("output", ["s3://bucket/out/", "s3://bucket/out.parquet", "gs://bucket/x", "https://host/x.csv"])
+@pytest.mark.parametrize("command", ["score", "rewards"])
+def test_an_object_store_is_no_output(
+    command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, line = said(capsys, command, str(DATA / "generations.parquet"), "-r", "coqa", "-o", output)
+    assert (code, f"-o {output}: object stores are read, not written to" in line) == (2, True), line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_object_store_is_no_output_of_what_is_held_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pair = (str(DATA / "coqa-predictions.json"), REFERENCES)
+    code, line = said(capsys, "score", *pair, "-r", "coqa", "-o", "s3://bucket/out.parquet")
+    assert (code, "object stores are read, not written to" in line) == (2, True), line
+    code, line = said(capsys, "retrieval", str(DATA / "ranking.parquet"), "-o", "s3://bucket/out.parquet")
+    assert (code, "object stores are read, not written to" in line) == (2, True), line
+
+
+@pytest.mark.parametrize(
+    ("extract", "words"),
+    [
+        ("answer", "Did you mean 'tag:answer'? Steps are tag:NAME, boxed,"),
+        ("<answer>", "Did you mean 'tag:answer'?"),
+        ("boxd", "Did you mean 'boxed'?"),
+        ("#### ", "there is no step '#### '. Steps are tag:NAME"),
+    ],
+)
+def test_a_step_of_extraction_is_shown_as_it_is_written(extract: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = said(capsys, "rewards", str(DATA / "generations.parquet"), "-r", "squad", "--extract", extract)
+    assert (code, words in line) == (2, True), line
+
+
+def test_columns_of_rollouts_are_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rollouts.parquet"
+    pl.DataFrame({"response": ["x"], "gold": ["x"], "chat": [[{"role": "user", "content": "x"}]]}).write_parquet(file)
+    given = ("rewards", str(file), "-r", "squad")
+    assert "Did you mean 'response'? --prediction NAME" in said(capsys, *given)[1]
+    named = (*given, "--prediction", "response")
+    assert "Known: chat, gold, response. --references NAME" in said(capsys, *named)[1]
+    assert "Known: chat, gold, response." in said(capsys, *named, "--references", "gold", "--group-by", "uid")[1]
+    assert "'chat' is large_list" in said(capsys, *given, "--prediction", "chat.content", "--references", "gold")[1]
