@@ -87,5 +87,5 @@ def test_objects_against_files(endpoint: str, tmp_path: Path) -> None:
         score_files("s3://bucket/in/nothing.parquet", recipe="coqa", storage_options=options)
     with pytest.raises(UsageError, match=r"s3://bucket/none/\*\.parquet: no object matches"):
         score_files("s3://bucket/none/*.parquet", recipe="coqa", storage_options=options)
-    with pytest.raises(FormatError, match=r"s3://bucket/in: there is no such object; a folder of parquet ends in /"):
+    with pytest.raises(FormatError, match=r"s3://bucket/in: there is no such object; a folder ends in /"):
         score_files("s3://bucket/in", recipe="coqa", storage_options=options)

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 import polars as pl
@@ -292,6 +291,4 @@ def _cut(batch: pa.RecordBatch, limits: Limits, source: Source, row: int) -> Ite
 
 def _broken(source: Source, error: Exception) -> FormatError:
     said = " ".join(str(error).split()) or type(error).__name__
-    if source.kind == "remote" and "not found" in said and not PurePosixPath(source.name).suffix:
-        return FormatError(f"{source.path}: there is no such object; a folder of parquet ends in /, a glob in *.parquet")
     return FormatError(f"{source.name}: cannot be read as {source.format}: {said[:300]}")

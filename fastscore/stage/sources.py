@@ -67,6 +67,8 @@ class Source:
         try:
             return int(pl.scan_parquet(self.path, storage_options=dict(self.options) or None).select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError) as error:
+            if "not found" in str(error) and not Path(self.name).suffix:
+                raise FormatError(f"{self.path}: there is no such object; a folder ends in /, a glob in *.parquet") from None
             raise FormatError(f"{self.name}: cannot be read as parquet: {str(error).splitlines()[0]}") from None
 
 
