@@ -156,8 +156,8 @@ def test_many_values_of_a_by_column_become_a_table(tmp_path: Path, monkeypatch: 
     from fastscore.rewards import work
     from fastscore.stage import summary
 
-    for module in (work, summary):
-        monkeypatch.setattr(module, "MOST_GROUPS", 5)
+    monkeypatch.setattr(work, "MOST_NOTED", 5)
+    monkeypatch.setattr(summary, "MOST_GROUPS", 5)
     source, out = shards_of(made(), tmp_path / "in", [100, 300]), tmp_path / "out"
     result = reward_files(source, out, **RULE, by="sample_id")
     assert result.summary["by"]["sample_id"] == {"table": "groups.sample_id.parquet", "groups": 400}

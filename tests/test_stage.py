@@ -249,8 +249,8 @@ def test_column_names_and_no_rows(tmp_path: Path) -> None:
 def test_groups_beyond_measure_become_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from fastscore.stage import run, summary
 
-    for module in (run, summary):
-        monkeypatch.setattr(module, "MOST_GROUPS", 100)
+    monkeypatch.setattr(run, "MOST_NOTED", 100)
+    monkeypatch.setattr(summary, "MOST_GROUPS", 100)
     table = made()
     pq.write_table(table, tmp_path / "in.parquet")
     result = score_files(tmp_path / "in.parquet", tmp_path / "out", recipe=RECIPE, by="question_id")
@@ -259,6 +259,21 @@ def test_groups_beyond_measure_become_a_table(tmp_path: Path, monkeypatch: pytes
     rows = items_of(tmp_path / "out" / "groups.question_id.parquet")
     assert {r.pop("question_id"): r for r in rows} == right
     assert score_files(tmp_path / "in.parquet", tmp_path / "out", recipe=RECIPE, by="question_id").summary == result.summary
+
+
+def test_totals_of_hundreds_of_groups_are_not_written_a_shard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = made()
+    table = table.append_column("row", pa.array([n % 250 for n in range(table.num_rows)]))
+    (tmp_path / "in").mkdir()
+    for n in range(2):
+        pq.write_table(table.slice(n * 300, 300), tmp_path / "in" / f"{n}.parquet")
+    result = score_files(tmp_path / "in", tmp_path / "out", recipe=RECIPE, by="row")
+    lines = [json.loads(line) for line in (tmp_path / "out" / "manifest.jsonl").read_text().splitlines()[1:]]
+    assert [line["totals"] for line in lines] == [None, None]
+    assert result.summary == score_files(tmp_path / "in", recipe=RECIPE, by="row").summary
+    assert score_files(tmp_path / "in", tmp_path / "out", recipe=RECIPE, by="row").summary == result.summary
+    assert main(["merge", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == result.summary
 
 
 def test_arrow_through_a_pipe(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from fastscore.rewards.totals import RewardTotals, summed
 from fastscore.scoring import KEY_COLUMNS
 from fastscore.stage.manifest import Finished
 from fastscore.stage.scoring import Columns, chosen_rows, one_batch
-from fastscore.stage.summary import MOST_GROUPS
+from fastscore.stage.summary import MOST_NOTED
 from fastscore.text.normalize import not_utf8
 
 __all__ = ["DEFAULT_GROUPS", "RewardWork", "flat", "refuse_names", "with_field"]
@@ -130,7 +130,7 @@ class RewardWork:
 
     def state(self, sums: RewardTotals) -> dict[str, Any] | None:
         """The totals for the manifest, where they are few."""
-        return sums.to_dict() if sums.groups() <= MOST_GROUPS else None
+        return sums.to_dict() if sums.groups() <= MOST_NOTED else None
 
     def sums_of(self, shard: Finished, folder: Path) -> RewardTotals:
         """The totals of a shard, from the manifest or from its rows."""

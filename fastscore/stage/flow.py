@@ -169,7 +169,7 @@ class Flow(Generic[S]):
             before = manifest.finished.get(source.name)
             if before is None or before.output not in (name, *(later[place : place + 1] if later else ())):
                 try:
-                    before = self._shard(source, folder, name)
+                    before, sums = self._shard(source, folder, name)
                     manifest.add(before)
                 except (DataError, UsageError) as error:
                     done.wrong.append(error)
@@ -177,9 +177,10 @@ class Flow(Generic[S]):
             else:
                 done.resumed += 1
                 self._resume(source, before, folder)
+                sums = self.work.sums_of(before, folder)
             done.rows += before.rows
             done.outputs.append(str(folder / before.output))
-            done.sums = _merged(done.sums, self.work.sums_of(before, folder), source.name)
+            done.sums = _merged(done.sums, sums, source.name)
         return done
 
     def describe(self, writer: ItemWriter, sums: S) -> None:
@@ -187,13 +188,13 @@ class Flow(Generic[S]):
         for name, value in self.work.described(sums).items():
             writer.describe(name, value)
 
-    def _shard(self, source: Source, folder: Path, name: str) -> Finished:
+    def _shard(self, source: Source, folder: Path, name: str) -> tuple[Finished, S]:
         before = source.fingerprint()
         with ItemWriter(place_in(folder, name), self.work.signature, self.group_bytes) as writer:
             sums, rows = self.through(source, writer, None)
             self.describe(writer, sums)
             writer.commit()
-        return Finished(source.name, before, name, rows, self.work.state(sums))
+        return Finished(source.name, before, name, rows, self.work.state(sums)), sums
 
     def _resume(self, source: Source, before: Finished, folder: Path) -> None:
         """Look whether a finished shard still is what its input asks for."""

@@ -33,7 +33,7 @@ from fastscore.stage.readers import Limits
 from fastscore.stage.result import StageResult
 from fastscore.stage.scoring import BatchScorer, Columns
 from fastscore.stage.sources import Source, find_sources
-from fastscore.stage.summary import MOST_GROUPS, write_summary
+from fastscore.stage.summary import MOST_NOTED, write_summary
 from fastscore.stage.writers import ItemWriter
 from fastscore.totals import Totals
 from fastscore.version import __version__
@@ -161,7 +161,7 @@ class _Scoring:
         return Totals(metric_names(schema), self.scorer.columns.by)
 
     def state(self, sums: Totals) -> dict[str, Any] | None:
-        return sums.to_dict() if sums.groups() <= MOST_GROUPS else None
+        return sums.to_dict() if sums.groups() <= MOST_NOTED else None
 
     def sums_of(self, shard: Finished, folder: Path) -> Totals:
         return totals_of(shard, folder)

@@ -11,10 +11,12 @@ from fastscore.output import placed
 from fastscore.report import as_json
 from fastscore.totals import Totals
 
-__all__ = ["MOST_GROUPS", "write_summary"]
+__all__ = ["MOST_GROUPS", "MOST_NOTED", "write_summary"]
 
 #: A column with more groups than this has them in a parquet table, not in the summary's JSON.
 MOST_GROUPS = 5_000
+#: A shard with more groups than this has no totals in manifest and metadata: its rows are read again sooner than their text.
+MOST_NOTED = 200
 
 
 def write_summary(totals: Totals, recipe: str, signature: str, folder: Path, prefix: str) -> dict[str, Any]:
