@@ -131,3 +131,27 @@ def test_columns_of_rollouts_are_named_once(tmp_path: Path, capsys: pytest.Captu
     assert "Known: chat, gold, response. --references NAME" in said(capsys, *named)[1]
     assert "Known: chat, gold, response." in said(capsys, *named, "--references", "gold", "--group-by", "uid")[1]
     assert "'chat' is large_list" in said(capsys, *given, "--prediction", "chat.content", "--references", "gold")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--fail-under", "F1=0.5"), "--fail-under: there is no metric 'F1'. Did you mean 'f1'?"),
+        (("--top-n", "5"), "--top-n goes with a recipe that scores spans, such as germanquad; coqa scores text alone"),
+    ],
+)
+def test_what_a_recipe_cannot_give_is_said_before_it_scores(
+    arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, line = said(capsys, "score", "nowhere.parquet", "-r", "coqa", *arguments)
+    assert (code, words in line) == (2, True), line
+
+
+def test_prompts_with_too_few_scored_samples_are_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rollouts.parquet"
+    pl.DataFrame({"prompt_id": [1, 1], "prediction": ["x", None], "references": [["x"], ["x"]]}).write_parquet(file)
+    given = ["rewards", str(file), "-r", "squad", "--pass-at", "2", "-q"]
+    assert main(given) == 0
+    assert "0 prompts, 1 with fewer scored" in capsys.readouterr().out
+    assert main([*given, "--null", "zero"]) == 0
+    assert "1 prompts" in capsys.readouterr().out

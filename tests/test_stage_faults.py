@@ -115,7 +115,7 @@ def test_a_manifest_of_another_run_is_refused(shards: Path, tmp_path: Path) -> N
         score_files(shards, out, recipe="squad")
     with pytest.raises(DataError, match="made with where"):
         score_files(shards, out, recipe="coqa", where="sample_id = 1")
-    with pytest.raises(DataError, match="made with columns"):
+    with pytest.raises(DataError, match=r"made with columns of --by = \[\], now \[.domain.\]; name"):
         score_files(shards, out, recipe="coqa", by="domain")
     pq.write_table(made(20), shards / "03.parquet")
     with pytest.raises(DataError, match=r"03\.parquet: changed since"):

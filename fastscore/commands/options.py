@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastscore.errors import UnknownNameError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from fastscore.recipes import Recipe
 
 __all__ = [
     "MOST_DRAWS",
@@ -15,6 +18,7 @@ __all__ = [
     "from_argument",
     "memory_bytes",
     "refuse_beyond",
+    "refuse_unknown",
     "split_inputs",
     "storage_of",
     "thresholds_of",
@@ -84,6 +88,15 @@ def thresholds_of(options: Sequence[str] | None) -> dict[str, float]:
         if not equals or not 0.0 <= wanted.get(metric, -1.0) <= 1.0:
             raise UsageError(f"--fail-under: METRIC=VALUE with a fraction from 0 to 1 is allowed, such as f1=0.8, got {option!r}")
     return wanted
+
+
+def refuse_unknown(wanted: Mapping[str, float], recipe: Recipe) -> None:
+    """Raise UnknownNameError for a metric that the recipe cannot give, before anything is scored."""
+    from fastscore.schema import WORD_METRICS
+
+    for metric in wanted:
+        if recipe.spans == "none" and metric not in WORD_METRICS:
+            raise UnknownNameError(f"--fail-under: there is no metric {metric!r}.{did_you_mean(metric, WORD_METRICS)}")
 
 
 def check_threshold(overall: Mapping[str, Any], wanted: Mapping[str, float], say: Callable[[str], None]) -> bool:

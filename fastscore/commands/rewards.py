@@ -99,7 +99,8 @@ def rewards(
     length_unit
         What is counted for a length.
     pass_at
-        For which k to give the unbiased pass@k of exact_match, such as 1,5,10.
+        For which k to give the unbiased pass@k of exact_match, such as 1,5,10. Samples without a score are left out, and prompts
+        with fewer than k others; --null zero counts them as wrong.
     best_at
         For which k to give the expected best f1 of k.
     maj_at

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fastscore.commands.console import closed_streams, print_table, say
-from fastscore.commands.options import check_threshold, from_argument, memory_bytes, split_inputs, storage_of, thresholds_of
+from fastscore.commands.options import (
+    check_threshold,
+    from_argument,
+    memory_bytes,
+    refuse_unknown,
+    split_inputs,
+    storage_of,
+    thresholds_of,
+)
 from fastscore.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -138,6 +146,9 @@ def score(
     ci = ci or bootstrap or bool(cluster)
     inputs, gold = split_inputs(paths, references_file)
     wanted = thresholds_of(fail_under)
+    refuse_unknown(wanted, found)
+    if top_n and max(top_n) > 1 and found.spans == "none":
+        raise UsageError(f"--top-n goes with a recipe that scores spans, such as germanquad; {found.name} scores text alone")
     if na_probs is not None and not official:
         raise UsageError("--na-probs goes with --official: it is the published SQuAD 2 script's best thresholds")
     options: dict[str, Any] = {

@@ -53,7 +53,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
     table.add_section()
     for name, found in summary.items():
         if isinstance(found, Mapping) and "mean" in found:
-            short = f", {found['left_out']:,} too small" if found["left_out"] else ""
+            short = f", {found['left_out']:,} with fewer scored" if found["left_out"] else ""
             table.add_row(name, _percent(found["mean"]), _percent(found["standard_error"]), f"{found['n']:,} prompts{short}")
     table.add_section()
     if "groups" in summary:

@@ -33,6 +33,8 @@ MISSING_FILE: Final = "missing_predictions.parquet"
 #: In a shard of rewards: for which set of shards it has its groups' columns.
 GROUPED: Final = "grouped"
 _VERSION = 1
+#: What the columns that were asked for are, in their order in the manifest.
+_ROLES = ("--prediction", "--references", "--id", "--keep", "--by")
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -105,6 +107,13 @@ def _check_numbers(shard: Finished) -> None:
         return
     if (added := Totals.from_dict(shard.totals).rows()) != shard.rows:
         raise ValueError(f"the statuses add up to {added:,} and the rows are {shard.rows:,}")
+
+
+def _difference(name: str, made: Any, now: Any) -> str:
+    """What was asked for then and now; of the columns, those of the first role that differs."""
+    if name == "columns" and isinstance(made, list) and isinstance(now, list) and len(made) == len(now) == len(_ROLES):
+        name, made, now = next((f"columns of {r}", a, b) for r, a, b in zip(_ROLES, made, now, strict=True) if a != b)
+    return f"{name} = {made!r}, now {now!r}"
 
 
 def is_whole(path: Path, rows: int) -> bool:
@@ -235,7 +244,7 @@ class Manifest:
         for name in dict.fromkeys([*wanted, *made]):
             if wanted.get(name) != made.get(name):
                 raise DataError(
-                    f"-o {self.folder}: made with {name} = {made.get(name)!r}, now {wanted.get(name)!r}; "
+                    f"-o {self.folder}: made with {_difference(name, made.get(name), wanted.get(name))}; "
                     "name another folder, or --overwrite to start anew"
                 )
         return {k: s for k, s in finished.items() if is_whole(self.folder / s.output, s.rows)}
