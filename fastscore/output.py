@@ -31,7 +31,7 @@ def local_path(output: str | os.PathLike[str]) -> Path:
     """The path of an output on this machine's disks. Raises UsageError for a URL, which a path would make a folder ``s3:`` of."""
     text = os.fspath(output)
     if _URL.match(text):
-        raise UsageError(f"-o {text}: object stores are read, not written to; name a local file or folder and copy it from there")
+        raise UsageError(f"-o {text}: object stores are read, not written to (but by --engine ray); name a local file or folder")
     return Path(text)
 
 
