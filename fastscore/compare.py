@@ -282,7 +282,7 @@ def _with_checked_keys(frame: pl.DataFrame, keys: Sequence[str], name: str) -> p
         shown = ", ".join(str(row[:-1]) for row in doubled.head(3).iter_rows())
         raise KeyMismatchError(
             f"system {name!r}: {doubled.height} keys ({', '.join(keys)}) occur more than once, such as {shown}. "
-            "Name all the columns that make an item's key."
+            "Name all the columns that make an item's key (--id, once for each)."
         )
     return frame
 

@@ -155,3 +155,22 @@ def test_prompts_with_too_few_scored_samples_are_said_so(tmp_path: Path, capsys:
     assert "0 prompts, 1 with fewer scored" in capsys.readouterr().out
     assert main([*given, "--null", "zero"]) == 0
     assert "1 prompts" in capsys.readouterr().out
+
+
+def test_rollouts_without_the_references_key_or_a_prompts_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rollouts.parquet"
+    chat = [[{"role": "user", "content": "x"}]]
+    pl.DataFrame({"uid": [1], "prompt": chat, "prediction": ["x"], "references": [["x"]]}).write_parquet(file)
+    given = ("rewards", str(file), "-r", "squad")
+    code, line = said(capsys, *given, "--references-file", REFERENCES)
+    assert (code, "the key column 'question_id' is not there." in line, "--id NAME" in line) == (2, True, True)
+    code, line = said(capsys, *given, "--group-by", "prompt")
+    assert (code, "text or integer is allowed; a prompt's own id, or its text, names it" in line) == (2, True)
+
+
+def test_items_whose_key_is_not_whole_are_told_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "items.parquet"
+    assert main(["score", str(DATA / "generations.parquet"), "-r", "coqa", "-q", "-o", str(file)]) == 0
+    capsys.readouterr()
+    code, line = said(capsys, "compare", str(file), str(file), "--id", "question_id")
+    assert (code, "Name all the columns that make an item's key (--id, once for each)." in line) == (3, True)

@@ -115,9 +115,10 @@ def rewards(
     keep
         Hand this column on to the table; may be given several times.
     prediction
-        The column of completions; a dot leads into a struct, as in generations.text.
+        The column of completions, text or chats (of which the last assistant's message counts), or lists of these; a dot leads
+        into a struct, as in generations.text.
     references_column
-        What the column of references is called.
+        What the column of references is called; a dot leads into a struct, as in reward_model.ground_truth.
     references_file
         The file of references, where all the paths are rollouts.
     id

@@ -198,7 +198,8 @@ def refuse_inexact(schema: Mapping[str, Any], keys: Sequence[str]) -> None:
     """Raise ColumnTypeError where a group column is a float or nested, which cannot name a prompt."""
     for name in keys:
         if schema[name].is_float() or schema[name].is_nested() or schema[name] == pl.Binary:
-            raise ColumnTypeError(f"group: {name!r} is {schema[name]}; text or integer is allowed, a float is no exact key")
+            why = ", a float is no exact key" if schema[name].is_float() else "; a prompt's own id, or its text, names it"
+            raise ColumnTypeError(f"group: {name!r} is {schema[name]}; text or integer is allowed{why}")
 
 
 def _check(frame: pl.DataFrame, reward: str) -> None:

@@ -72,7 +72,8 @@ def score_rollouts(
     ----------
     rollouts
         A path, or a table of any kind that `fastscore.score` takes, with a row a rollout; where the column of completions is a
-        list, a row a prompt, which becomes a row for each completion (``sample_id`` from 0).
+        list, a row a prompt, which becomes a row for each completion (``sample_id`` from 0). A completion is text or a chat, a
+        list of messages with role and content, whose last assistant's counts.
     references
         The same kinds, a row a question, joined by key; None: the rollouts have a column of them.
     recipe, extract, metric, weights, format_tags, format_weight, min_length, max_length, length_unit, null

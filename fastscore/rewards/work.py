@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from fastscore.align import KeyedReferences
+from fastscore.align import KeyedReferences, no_key
 from fastscore.errors import ColumnTypeError, DataError, EncodingError, UnknownNameError, UsageError, did_you_mean, no_column
 from fastscore.rewards.arguments import OWN_ROLES
 from fastscore.rewards.batches import reward_batch, reward_names
@@ -83,7 +83,10 @@ class RewardWork:
         for path, head, role in zip(texts, heads, ("prediction", "references"), strict=False):
             if head not in given:
                 raise no_column(path, role, given, f"{source}: ")
-        for names_needed, known in (([*roots, *keys], given), (others, [*given, *texts, *self._of_references()])):
+        for name in keys:
+            if name not in given:
+                raise no_key(name, given, keys, f"{source}: rollouts")
+        for names_needed, known in ((roots, given), (others, [*given, *texts, *self._of_references()])):
             for name in names_needed:
                 if name not in known:
                     raise UnknownNameError(f"{source}: column {name!r} is not there.{did_you_mean(name, known)}")
