@@ -16,6 +16,7 @@ A message names the parameter or column, what is allowed, what came, where, and 
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 
 __all__ = [
@@ -90,11 +91,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Known: {shown}." if shown else ""
 
 
-#: What the column of predictions is often called elsewhere.
+#: What the column of predictions is often called elsewhere; `answer` is as often the reference.
 _PREDICTIONS = (
-    *("answer", "pred", "predicted_answer", "prediction_text", "model_answer"),
-    *("output", "response", "completion", "generated_text"),
+    "pred",
+    "predicted_answer",
+    "prediction_text",
+    "model_answer",
+    "output",
+    "response",
+    "completion",
+    "generated_text",
 )
+#: Columns that have a role of their own, however close their names are.
+_OTHERS = ("question", "question_id", "turn_id", "sample_id", "prediction", "references")
 
 
 def no_column(name: str, role: str, known: Iterable[str], where: str = "") -> UnknownNameError:
@@ -110,11 +119,14 @@ def no_column(name: str, role: str, known: Iterable[str], where: str = "") -> Un
         The columns that are there.
     """
     names = list(dict.fromkeys(str(k) for k in known))
-    usual = [n for n in names if n.lower() in _PREDICTIONS] if name == role == "prediction" else []
-    close = f" Did you mean {usual[0]!r}?" if len(usual) == 1 else did_you_mean(name, names)
-    advice = (
-        "--prediction NAME names another"
-        if role == "prediction"
-        else ("--references NAME names another, or the file of references is given as the second path")
-    )
+    others = [n for n in names if name != role or n not in _OTHERS]
+    usual = [n for n in others if n.lower() in _PREDICTIONS] if name == role == "prediction" else []
+    close = f" Did you mean {usual[0]!r}?" if len(usual) == 1 else did_you_mean(name, others)
+    if "Did you mean" not in close:
+        close = f" Known: {', '.join(sorted(names)[:40])}." if names else ""
+    advice = "--prediction NAME names another"
+    if role == "references":
+        advice = "--references NAME names another, or the file of references is given as the second path"
+        if "." in name and os.path.isfile(name):
+            advice = "--references names a column; give the file as the second path or with --references-file"
     return UnknownNameError(f"{where}column {name!r} is not there.{close} {advice}.")

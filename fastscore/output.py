@@ -39,7 +39,7 @@ def refuse_existing(path: Path, overwrite: bool) -> None:
     """Raise UsageError where the output is there and may not be replaced, its suffix or folder is wrong, or it is a URL."""
     local_path(path)
     if path.suffix not in _WRITERS:
-        raise UsageError(f"-o {path}: the suffix must be one of {', '.join(_WRITERS)}")
+        raise UsageError(f"-o {path}: the suffix must be one of {', '.join(_WRITERS)}; a folder takes the shards of tables alone")
     if path.is_dir():
         raise UsageError(f"-o {path}: this is a folder; name a file")
     if path.exists() and not overwrite:

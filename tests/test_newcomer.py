@@ -34,7 +34,9 @@ def renamed(**names: str) -> list[dict[str, Any]]:
     [
         ("p.json", renamed(id="story"), 3, "which has story, turn_id, answer); CoQA's predictions are [{id, turn_id, answer}]"),
         ("p.json", {"data": TURNS}, 3, "CoQA's predictions are [{id, turn_id, answer}]"),
-        ("p.jsonl", renamed(id="question_id"), 2, "Did you mean 'answer'? --prediction NAME names another"),
+        ("p.jsonl", renamed(id="question_id"), 2, "Known: answer, question_id, turn_id. --prediction NAME names another"),
+        ("p.jsonl", renamed(id="question_id", answer="pred"), 2, "Did you mean 'pred'? --prediction NAME names another"),
+        ("p.jsonl", renamed(id="question_id", answer="predicton"), 2, "Did you mean 'predicton'? --prediction NAME"),
         ("p.jsonl", renamed(id="question_id", answer="text"), 2, "Known: question_id, text, turn_id. --prediction NAME"),
         (
             "p.jsonl",
@@ -174,3 +176,25 @@ def test_items_whose_key_is_not_whole_are_told_the_option(tmp_path: Path, capsys
     capsys.readouterr()
     code, line = said(capsys, "compare", str(file), str(file), "--id", "question_id")
     assert (code, "Name all the columns that make an item's key (--id, once for each)." in line) == (3, True)
+
+
+def test_a_file_where_a_column_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("score", "rewards"):
+        code, line = said(capsys, command, str(DATA / "generations.parquet"), "--references", REFERENCES, "-r", "coqa")
+        assert (code, "--references names a column; give the file as the second path or with --references-file" in line) == (
+            2,
+            True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-o", "folder/"), "a folder takes the shards of tables alone"),
+        (("--where", "turn_id = 1"), "--where: tables that are streamed alone, not JSON layouts"),
+        (("--memory", "1GiB", "--storage-option", "a=b"), "--memory, --storage-option: tables that are streamed alone"),
+    ],
+)
+def test_what_json_layouts_do_not_take(arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = said(capsys, "score", str(DATA / "coqa-predictions.json"), REFERENCES, "-r", "coqa", *arguments)
+    assert (code, words in line) == (2, True), line

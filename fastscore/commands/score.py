@@ -196,9 +196,16 @@ def score(
         result = score_files(inputs, output, recipe=found, references=gold, overwrite=overwrite, quiet=quiet, **options)
         failures, last = result.failures, (result.last_line(),)
     else:
-        if where is not None or storage_option or memory is not None or len(inputs) > 1:
+        streamed = {
+            "--where": where is not None,
+            "--memory": memory is not None,
+            "--storage-option": bool(storage_option),
+            "several inputs": len(inputs) > 1,
+        }
+        beyond = [name for name, is_given in streamed.items() if is_given]
+        if beyond:
             raise UsageError(
-                "--where, --memory, --storage-option and several inputs do not go with JSON layouts, --official, --check, --ci "
+                f"{', '.join(beyond)}: tables that are streamed alone, not JSON layouts and not with --official, --check, --ci "
                 "or --plot"
             )
         result, rows = _in_memory(inputs[0], gold, found, output, check, overwrite, quiet, id, options, ci, cluster)
