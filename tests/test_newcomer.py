@@ -198,3 +198,8 @@ def test_a_file_where_a_column_is_named(capsys: pytest.CaptureFixture[str]) -> N
 def test_what_json_layouts_do_not_take(arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, line = said(capsys, "score", str(DATA / "coqa-predictions.json"), REFERENCES, "-r", "coqa", *arguments)
     assert (code, words in line) == (2, True), line
+
+
+def test_a_scheme_that_nothing_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = said(capsys, "score", "s4://bucket/in/*.parquet", "-r", "coqa")
+    assert (code, "s4:// is no place that can be read; s3, gs, az, hf, https" in line) == (2, True)

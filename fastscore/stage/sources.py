@@ -18,6 +18,7 @@ from fastscore.formats.sniff import format_of
 __all__ = ["Source", "find_sources"]
 
 _REMOTE = re.compile(r"^(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|hf|https?)://")
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 _SUFFIXES = (".parquet", ".arrow", ".ipc", ".feather", ".jsonl", ".ndjson", ".csv")
 _PACKED = (".gz", ".zst")
 #: What hive writes for a partition whose value is null.
@@ -101,6 +102,8 @@ def _expanded(item: str, format: str | None, storage_options: Mapping[str, str] 
         return [Source("-", "standard input", "stdin", "arrow")]
     if _REMOTE.match(item):
         return _remote(item, format, storage_options)
+    if scheme := _SCHEME.match(item):
+        raise UsageError(f"{item}: {scheme[1]}:// is no place that can be read; s3, gs, az, hf, https and the like are")
     path = Path(item)
     if path.is_dir():
         return _folder(path, format)
