@@ -203,3 +203,15 @@ def test_what_json_layouts_do_not_take(arguments: tuple[str, ...], words: str, c
 def test_a_scheme_that_nothing_reads(capsys: pytest.CaptureFixture[str]) -> None:
     code, line = said(capsys, "score", "s4://bucket/in/*.parquet", "-r", "coqa")
     assert (code, "s4:// is no place that can be read; s3, gs, az, hf, https" in line) == (2, True)
+
+
+@pytest.mark.parametrize("lists", [["['a', 'b']", "['c']"], ['["a", "b"]', None]])
+def test_lists_in_csv_are_said_to_be_one_text(
+    lists: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pl.DataFrame({"prediction": ["a", "[c]"], "references": lists}).write_csv(tmp_path / "items.csv")
+    for further in ([], ["--ci"]):
+        assert main(["score", str(tmp_path / "items.csv"), "-r", "squad", *further]) == 0
+        notes = capsys.readouterr().err
+        assert "column 'references' has lists written as text, and each is taken as one text" in notes
+        assert "'prediction'" not in notes

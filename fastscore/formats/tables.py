@@ -30,6 +30,10 @@ from fastscore.formats.loaded import Loaded
 __all__ = ["bad_line", "csv_fault", "mapped", "read_table"]
 
 
+#: A list of quoted texts as Python or JSON writes it.
+_LIST = r"""^\[\s*['"](?s:.*)['"]\s*\]$"""
+
+
 def read_table(path: str | Path, format: str) -> Loaded:
     """Read a table file of a known format: ``parquet``, ``arrow``, ``jsonl`` or ``csv``.
 
@@ -115,12 +119,23 @@ def _read_csv(file: Path) -> Read:
             counts["blank_lines"] = frame.height - whole.height
             notes = (f"{counts['blank_lines']} blank lines in the CSV were passed over",)
             frame = whole
+    notes += _lists_as_text(frame)
     if "turn_id" in frame.columns:
         text = frame["turn_id"]
         number = text.cast(pl.Int64, strict=False)
         if number.cast(pl.String).equals(text, null_equal=True):
             frame = frame.with_columns(number)
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest()), notes, counts
+
+
+def _lists_as_text(frame: pl.DataFrame) -> tuple[str, ...]:
+    """What is said of columns whose every value is a list in brackets, as other programs write lists into CSV."""
+    whole = frame.select(pl.all().str.contains(_LIST).all() & pl.all().is_not_null().any())
+    names = [name for name in whole.columns if whole[name][0]] if frame.height else []
+    return tuple(
+        f"column {name!r} has lists written as text, and each is taken as one text; several references go into .jsonl or .parquet"
+        for name in names
+    )
 
 
 def csv_fault(data: bytes, name: str) -> DataError | None:
