@@ -5,6 +5,7 @@ Numbers such as R36 are those of the bug reports of other tools that a test guar
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -20,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastscore
-from fastscore.errors import EncodingError, FormatError, UsageError
+from fastscore.errors import EncodingError, FastscoreError, FormatError, UsageError
 from fastscore.formats.json_lines import read_json_lines
 from fastscore.formats.tables import read_table
 from fastscore.pipeline import load
@@ -294,4 +295,13 @@ def test_a_head_of_csv_that_is_no_utf8_is_said(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(b"question_id,\xf8prediction\n1,a\n")
     with pytest.raises(EncodingError, match=r"in\.csv.*UTF-8"):
+        load(path, "predictions")
+
+
+@pytest.mark.parametrize("head", [b"\r\r\r\x0b\x02", b"a\rb", b'"a\r"b\rc', b"x" * 200_000])
+def test_a_csv_head_that_is_none_ends_in_a_line(tmp_path: Path, head: bytes) -> None:
+    """Carriage returns alone, and a name beyond the csv module's limit (found by coverage-guided fuzzing)."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(head + b"\n1\n")
+    with contextlib.suppress(FastscoreError):
         load(path, "predictions")

@@ -106,7 +106,11 @@ def _read_csv(file: Path) -> Read:
         raise not_utf8(data, str(file)) or FormatError(f"{file}: the first line is not valid UTF-8") from None
     if frame.width == 1 and (other := _other_columns(head, str(file))):
         raise other
-    _refuse_doubled_names(next(csv.reader(io.StringIO(head)), []), file)
+    try:
+        names = next(csv.reader(io.StringIO(head)), [])
+    except csv.Error as error:
+        raise FormatError(f"{file}: line 1: not a CSV header: {error}") from None
+    _refuse_doubled_names(names, file)
     refuse_nul(frame.columns, str(file))
     notes: tuple[str, ...] = ()
     counts: dict[str, int] = {}
