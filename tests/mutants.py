@@ -56,7 +56,7 @@ COMPILED_ONLY = (
     "_clean64",
     "_blanks64",
     "_equal64",
-    "_equal_keys8",
+    "_equal_numbers8",
     "_count_bits",
     "_lowest_bit",
     "_lowest_bits",

@@ -11,7 +11,7 @@ import pytest
 
 import fastscore
 from fastscore import naive
-from fastscore.kernels.few import FEW_WORDS
+from fastscore.kernels.few import FEW_PLACES
 from fastscore.recipes import RECIPES
 
 WORDS = ["cat", "dog", "x", "größe", "an", "b" * 15, "c" * 16, "d" * 70, "c" * 15 + "d"]
@@ -29,7 +29,9 @@ def text(rng: random.Random, count: int) -> str:
 
 
 @pytest.mark.parametrize("recipe", ["coqa", "coqa-max", "squad_v2", "hotpotqa", "germanquad", "cjrc"])
-@pytest.mark.parametrize("words", [1, 7, 8, 9, FEW_WORDS - 1, FEW_WORDS, FEW_WORDS + 1, 254, 255, 256])
+@pytest.mark.parametrize(
+    "words", [1, 7, 8, 9, 16, 31, 32, 33, FEW_PLACES - 4, FEW_PLACES - 1, FEW_PLACES, FEW_PLACES + 1, 254, 255, 256]
+)
 def test_words_of_a_list_against_naive(words: int, recipe: str) -> None:
     rng = random.Random(words)
     rows = []

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastscore.kernels.compare import F1_TABLE_SIDE
-from fastscore.kernels.few import FEW_WORDS, LIST_NUMBERS
+from fastscore.kernels.few import LIST_NUMBERS
 from fastscore.kernels.layout import REPEAT_SLOT_BITS
 
 __all__ = ["WordScratch", "word_scratch"]
@@ -44,17 +44,17 @@ class WordScratch:
         self.budget = np.array([size, texts, references, prediction], dtype=np.int64)
         self.arrays: tuple[Any, ...] = (
             np.empty(clean, dtype=np.uint8),
-            np.empty(2 * words + 2 * FEW_WORDS + 16, dtype=np.uint64),
+            np.empty(2 * words + 16, dtype=np.uint64),
             np.empty(texts + 2, dtype=np.int64),
             np.empty(clean // 64 + 1, dtype=np.uint64),
             np.empty(clean // 64 + 1, dtype=np.int64),
             np.empty(clean, dtype=np.int64),
             np.empty(2 * texts + 2, dtype=np.int64),
-            np.empty(texts + 1, dtype=np.int64),
+            np.empty(2 * texts + 2, dtype=np.int64),
             np.empty(texts + 1, dtype=np.int64),
             np.empty(texts + 1, dtype=np.int64),
             np.empty(4, dtype=np.int64),
-            np.empty(texts + 1, dtype=np.int64),
+            np.empty(2 * texts + 2, dtype=np.int64),
             np.empty(1 << REPEAT_SLOT_BITS, dtype=np.int64),
             np.empty(4 * slots, dtype=np.uint64),
             np.empty(slots, dtype=np.int64),
@@ -64,6 +64,9 @@ class WordScratch:
             np.empty(references + 1, dtype=np.int64),
             _f1_table(),
             np.empty(LIST_NUMBERS, dtype=np.uint64),
+            np.empty(words + 1, dtype=np.uint8),
+            np.empty(words + 1, dtype=np.uint64),
+            np.empty(texts + 1, dtype=np.int64),
             np.empty(clean, dtype=np.uint8),
             np.empty(clean, dtype=np.int64),
         )

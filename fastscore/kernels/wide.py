@@ -23,7 +23,6 @@ __all__ = [
     "count_bits",
     "equal64",
     "equal_byte64",
-    "equal_keys8",
     "highest_bit",
     "leads64",
     "lowest_bit",
@@ -90,11 +89,6 @@ def leads64(source: Any, at: int) -> Any:
 def words64(source: Any, at: int) -> Any:
     """Which of the 64 bytes from `at` on are ASCII letters, digits or underscores, as bits."""
     return np.uint64(sum(1 << k for k in range(64) if any(low <= source[at + k] <= high for low, high in _WORD_BYTES)))
-
-
-def equal_keys8(keys: Any, at: int, low: Any, high: Any) -> Any:
-    """Which of the eight words whose keys stand from ``keys[at]`` on have the key `low`, `high`: bit 2k for the k-th."""
-    return np.uint64(sum(1 << 2 * k for k in range(8) if keys[at + 2 * k] == low and keys[at + 2 * k + 1] == high))
 
 
 def count_bits(bits: Any) -> int:
@@ -224,25 +218,6 @@ def _words64(typingctx: Any, source: Any, at: Any) -> Any:
 
 
 @intrinsic
-def _equal_keys8(typingctx: Any, keys: Any, at: Any, low: Any, high: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        numbers, lanes = ir.VectorType(_WORD, 16), ir.IntType(16)
-        base = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0]).data
-        pointer = builder.bitcast(builder.gep(base, [args[1]], source_etype=_WORD), numbers.as_pointer())
-        given = builder.load(pointer, align=8)
-        pair = ir.Constant(numbers, ir.Undefined)
-        for place, value in enumerate(args[2:]):
-            pair = builder.insert_element(pair, value, ir.Constant(ir.IntType(32), place))
-        places = ir.Constant(ir.VectorType(ir.IntType(32), 16), [0, 1] * 8)
-        wanted = builder.shuffle_vector(pair, ir.Constant(numbers, ir.Undefined), places)
-        same = builder.bitcast(builder.icmp_unsigned("==", given, wanted), lanes)
-        both = builder.and_(same, builder.lshr(same, ir.Constant(lanes, 1)))
-        return builder.zext(builder.and_(both, ir.Constant(lanes, 0x5555)), _WORD)
-
-    return types.uint64(keys, types.int64, types.uint64, types.uint64), codegen
-
-
-@intrinsic
 def _count_bits(typingctx: Any, bits: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -317,14 +292,6 @@ def _leads64_compiled(source: Any, at: Any) -> Any:
 def _words64_compiled(source: Any, at: Any) -> Any:
     def compiled(source: Any, at: Any) -> Any:
         return _words64(source, np.int64(at))
-
-    return compiled
-
-
-@overload(equal_keys8)
-def _equal_keys8_compiled(keys: Any, at: Any, low: Any, high: Any) -> Any:
-    def compiled(keys: Any, at: Any, low: Any, high: Any) -> Any:
-        return _equal_keys8(keys, np.int64(at), np.uint64(low), np.uint64(high))
 
     return compiled
 
