@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastscore.arguments import column_names
-from fastscore.arrow import foreign_errors, kind_of, refuse_doubled, sound, sound_layout, to_polars
+from fastscore.arrow import foreign_errors, is_text, kind_of, refuse_doubled, sound, sound_layout, to_polars
 from fastscore.errors import ColumnTypeError, EncodingError, KeyMismatchError, UnknownNameError, UsageError, did_you_mean
 from fastscore.forks import refuse_lost_threads
 from fastscore.formats.positions import count_misplaced
@@ -175,7 +175,7 @@ def _has_positions(table: pa.Table, predictions: pa.Table, references: pa.Table)
     if spans is None or not types.is_struct(spans):
         return False
     fields = [f.type for f in spans if f.name in ("start", "end")]
-    if len(fields) != 2 or not all(types.is_integer(f) for f in fields) or not _is_text(table.schema.field("prediction").type):
+    if len(fields) != 2 or not all(types.is_integer(f) for f in fields) or not is_text(table.schema.field("prediction").type):
         return False
     for side, given in (("predictions", predictions), ("references", references)):
         for name in set(read) & set(given.column_names):
@@ -236,7 +236,7 @@ def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if _is_binary(kind):
             column = _decoded(column, key, side)
-        elif not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
             raise ColumnTypeError(
                 f"{side}: key column {key!r} must be text or integer, got {kind_of(column.type)}; "
                 "a float cannot hold every id exactly"
@@ -244,10 +244,6 @@ def _key_frame(table: pa.Table, keys: Sequence[str], side: str) -> pl.DataFrame:
         series = to_polars(column, f"{side}: key column {key!r}").alias(key).cast(pl.String)
         columns.append(series.set(series == "", None))
     return pl.DataFrame(columns)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _is_binary(kind: pa.DataType) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "first_line",
     "foreign_errors",
     "guarded",
+    "is_text",
     "kind_of",
     "one_chunk",
     "refuse_doubled",
@@ -146,6 +147,11 @@ def to_polars(column: pa.Array | pa.ChunkedArray, name: str) -> pl.Series:
         raise ColumnTypeError(
             f"{name}: a column of this type cannot be compared or grouped, got {kind_of(column.type)}"
         ) from None
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether the type is one of Arrow's layouts of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def kind_of(kind: Any) -> str:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.arrow import kind_of, sound
+from fastscore.arrow import is_text, kind_of, sound
 from fastscore.errors import ColumnTypeError, UnknownNameError, UsageError, did_you_mean
 from fastscore.schema import Status
 
@@ -27,7 +27,7 @@ def status_codes(batch: pa.RecordBatch) -> npt.NDArray[np.uint8] | None:
     column = batch.column("status")
     sound(column, "status")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_integer(kind) or _is_text(kind)):
+    if not (pa.types.is_integer(kind) or is_text(kind)):
         raise ColumnTypeError(f"status: text or codes from 0 to {len(Status) - 1} are allowed, got {kind_of(column.type)}")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary.take(column.indices)
@@ -44,10 +44,6 @@ def status_codes(batch: pa.RecordBatch) -> npt.NDArray[np.uint8] | None:
         bad = column.filter(pc.is_null(found))[0].as_py()
         raise UnknownNameError(f"status: no status is called {bad!r}.{did_you_mean(str(bad), _LABELS.to_pylist())}")
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.uint8)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def status_array(codes: npt.NDArray[np.uint8]) -> pa.DictionaryArray:

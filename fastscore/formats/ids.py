@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.arrow import first_line, kind_of, one_chunk
+from fastscore.arrow import first_line, is_text, kind_of, one_chunk
 from fastscore.errors import ColumnTypeError, DataError, EncodingError
 from fastscore.kernels import ids as kernels
 
@@ -23,7 +23,6 @@ __all__ = [
     "Ids",
     "Ints",
     "ListColumn",
-    "is_text",
     "joined_texts",
     "one_array",
     "plain_array",
@@ -110,11 +109,6 @@ def joined_texts(lists: Iterable[Iterable[Any]], count: int) -> pa.Array | None:
         return None
     offsets[0] = 0
     return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether the type is one of Arrow's layouts of text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def text_buffers(array: pa.Array) -> tuple[Ints, Bytes]:

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fastscore.arrow import kind_of
+from fastscore.arrow import is_text, kind_of
 from fastscore.errors import ColumnTypeError, DataError, KeyMismatchError, UsageError
 from fastscore.formats.ids import (
     Ids,
     Ints,
-    is_text,
     joined_texts,
     one_array,
     plain_array,

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from fastscore.arrow import is_text
 from fastscore.errors import ColumnTypeError, DataError, UnknownNameError
-from fastscore.formats.ids import Ints, is_text, read_list, text_buffers
+from fastscore.formats.ids import Ints, read_list, text_buffers
 from fastscore.formats.lists import DocumentLists
 from fastscore.kernels import passages as kernels
 from fastscore.metrics.measures import Measure

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastscore.arrow import foreign_errors, kind_of
+from fastscore.arrow import foreign_errors, is_text, kind_of
 from fastscore.errors import DataError, KeyMismatchError
-from fastscore.formats.ids import Ints, is_text, one_array
+from fastscore.formats.ids import Ints, one_array
 from fastscore.formats.lists import DocumentLists
 
 __all__ = ["align_queries", "merged"]

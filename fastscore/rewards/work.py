@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fastscore.align import KeyedReferences, no_key
+from fastscore.arrow import is_text
 from fastscore.errors import ColumnTypeError, DataError, EncodingError, UnknownNameError, UsageError, did_you_mean, no_column
 from fastscore.rewards.arguments import OWN_ROLES
 from fastscore.rewards.batches import reward_batch, reward_names
@@ -203,7 +204,7 @@ def flat(table: pa.Table, prediction: str) -> Flat:
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
         return Flat(table, None)
     inner = kind.value_type
-    if not _is_text(inner):
+    if not is_text(inner):
         raise ColumnTypeError(
             f"{prediction}: completions as text or as messages (role and content), or lists of these, are needed, got {kind}"
         )
@@ -224,7 +225,7 @@ def _chats_as_text(table: pa.Table, prediction: str) -> pa.Table:
     if depth not in (1, 2) or not pa.types.is_struct(kind):
         return table
     fields = {field.name: field.type for field in kind}
-    if not all(name in fields and _is_text(fields[name]) for name in ("role", "content")):
+    if not all(name in fields and is_text(fields[name]) for name in ("role", "content")):
         return table
     message = pl.element().struct
     own = pl.element().filter(message.field("role").is_in(OWN_ROLES)).struct.field("content")
@@ -233,10 +234,6 @@ def _chats_as_text(table: pa.Table, prediction: str) -> pa.Table:
     frame = pl.DataFrame({"chats": pl.from_arrow(table.column(place))})
     texts = frame.select(text if depth == 1 else pl.col("chats").list.eval(text))
     return table.set_column(place, prediction, texts.to_arrow(compat_level=pl.CompatLevel.oldest()).column(0))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def with_field(table: pa.Table, path: str) -> pa.Table:
