@@ -30,6 +30,7 @@ __all__ = [
     "UnknownNameError",
     "UsageError",
     "did_you_mean",
+    "nearest",
     "no_column",
 ]
 
@@ -82,12 +83,21 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     The answer is made for the end of an error message and starts with a blank.
     """
-    names = list(dict.fromkeys(str(k) for k in known))
-    lowered = {n.lower(): n for n in names}
+    names = [str(k) for k in known]
+    return _guess(nearest(name, names), names)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is closest to `name`, whatever their case; None where none is near."""
+    lowered = {n.lower(): n for n in known}
     close = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.55)
-    if close:
-        return f" Did you mean {lowered[close[0]]!r}?"
-    shown = ", ".join(sorted(names)[:40])
+    return lowered[close[0]] if close else None
+
+
+def _guess(name: str | None, known: Iterable[str]) -> str:
+    if name is not None:
+        return f" Did you mean {name!r}?"
+    shown = ", ".join(sorted(set(known))[:40])
     return f" Known: {shown}." if shown else ""
 
 
@@ -121,9 +131,7 @@ def no_column(name: str, role: str, known: Iterable[str], where: str = "") -> Un
     names = list(dict.fromkeys(str(k) for k in known))
     others = [n for n in names if name != role or n not in _OTHERS]
     usual = [n for n in others if n.lower() in _PREDICTIONS] if name == role == "prediction" else []
-    close = f" Did you mean {usual[0]!r}?" if len(usual) == 1 else did_you_mean(name, others)
-    if "Did you mean" not in close:
-        close = f" Known: {', '.join(sorted(names)[:40])}." if names else ""
+    close = _guess(usual[0] if len(usual) == 1 else nearest(name, others), names)
     advice = "--prediction NAME names another"
     if role == "references":
         advice = "--references NAME names another, or the file of references is given as the second path"

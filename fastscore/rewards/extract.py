@@ -32,7 +32,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from fastscore.errors import UnknownNameError, UsageError, did_you_mean
+from fastscore.errors import UnknownNameError, UsageError, nearest
 from fastscore.kernels import extract as kernels
 from fastscore.kernels.threads import run_in_threads
 from fastscore.text.columns import TextColumn, text_column
@@ -188,10 +188,10 @@ def _run(
 def _step(text: str) -> Extraction:
     kind, colon, argument = text.partition(":")
     if kind not in _KINDS:
-        close, tag = did_you_mean(kind, _KINDS), re.fullmatch(r"<?/?([A-Za-z][\w-]*)/?>?", text)
-        if "Did" not in close:
-            close = f" Did you mean 'tag:{tag[1]}'?" if tag else ""
-        raise UnknownNameError(f"extract: there is no step {text!r}.{close} Steps are {_FORMS}.")
+        tag = re.fullmatch(r"<?/?([A-Za-z][\w-]*)/?>?", text)
+        close = nearest(kind, _KINDS) or (f"tag:{tag[1]}" if tag else None)
+        guess = f" Did you mean {close!r}?" if close else ""
+        raise UnknownNameError(f"extract: there is no step {text!r}.{guess} Steps are {_FORMS}.")
     if kind == "boxed":
         if colon:
             raise UsageError(f"extract: boxed takes no argument, got {text!r}")
