@@ -57,6 +57,8 @@ COMPILED_ONLY = (
     "_blanks64",
     "_equal64",
     "_equal_numbers8",
+    "_equal_words8",
+    "_split_keys8",
     "_count_bits",
     "_lowest_bit",
     "_lowest_bits",

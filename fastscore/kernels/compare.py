@@ -7,9 +7,24 @@ from typing import Any
 import numpy as np
 
 from fastscore.kernels.cut import same_key
-from fastscore.kernels.jit import inlined
+from fastscore.kernels.jit import inlined, inner
+from fastscore.kernels.layout import (
+    MATCH_CONTAINS,
+    MATCH_GIVEN,
+    MATCH_VERBATIM,
+    MATCH_WORDS,
+    RULE_CANNOT_ANSWER,
+    RULE_EMPTY_AGREES,
+    RULE_FIRST,
+    RULE_LEAVE_ONE_OUT,
+    RULE_MATCH,
+    RULE_NON_EMPTY,
+    RULE_YES_NO,
+)
+from fastscore.kernels.search import find_bytes
+from fastscore.kernels.wide import same_bytes
 
-__all__ = ["F1_TABLE_SIDE", "answers_as_a_whole", "combine", "f1_of", "same_words", "score_pair"]
+__all__ = ["F1_TABLE_SIDE", "answers_as_a_whole", "combine", "f1_of", "same_words", "score_pair", "score_row"]
 
 #: F1 of pairs of fewer words than this on each side is looked up.
 F1_TABLE_SIDE = 16
@@ -17,6 +32,8 @@ _YES = np.uint64(int.from_bytes(b"yes", "little"))
 _NO = np.uint64(int.from_bytes(b"no", "little"))
 _NOANSWER = np.uint64(int.from_bytes(b"noanswer", "little"))
 _LENGTH = np.uint64(56)
+#: A zero of the type of all counts: a literal would make the compiler compile what it is handed to once more.
+_NONE = np.int64(0)
 
 
 @inlined
@@ -114,3 +131,56 @@ def _leave_one_out(values: Any, best: float, second: float, n: int) -> float:
         else:
             total += best
     return total / n
+
+
+@inner
+def score_row(
+    given: Any, given_firsts: Any, rules: Any, row: int, p: int, p_first: int, p_count: int, n: int, text: int, plain: bool,
+    p_data: Any, p_starts: Any, p_ends: Any, p_whole: Any, r_data: Any, r_starts: Any, r_ends: Any, r_whole: Any, r_kept: Any, of: int,
+    clean: Any, keys: Any, firsts: Any, shared: Any, matches: Any, f1s: Any, places: Any, f1_table: Any, joined: Any, joins: Any, fail: Any,
+) -> Any:  # fmt: skip
+    """Exact match, F1, precision, recall and best reference of one row of any size, given the words it shares with each reference."""
+    empty_agrees, yes_no, leave_one_out = rules[RULE_EMPTY_AGREES], rules[RULE_YES_NO], rules[RULE_LEAVE_ONE_OUT]
+    non_empty, whole, kind, chosen = rules[RULE_NON_EMPTY], rules[RULE_CANNOT_ANSWER], rules[RULE_MATCH], r_kept.size > 0
+    one_match_decides = plain and not leave_one_out and not yes_no
+    used, match_wanted = 0, n >= 0
+    for k in range(n):
+        r_first = firsts[text + k]
+        r_count = firsts[text + k + 1] - r_first
+        if (non_empty and r_count == 0) or (chosen and not r_kept[of + k]):
+            continue
+        match, value = score_pair(
+            clean, shared[k], p_first, p_count, r_first, r_count, keys, f1_table, empty_agrees, yes_no, match_wanted
+        )
+        if kind != MATCH_WORDS:
+            if kind == MATCH_VERBATIM:
+                same_texts = same_bytes(p_data, p_starts[row], p_ends[row], r_data, r_starts[of + k], r_ends[of + k])
+            elif kind == MATCH_CONTAINS:
+                same_texts = find_bytes(joined, joins[p], joins[p + 1], joined, joins[text + k], joins[text + k + 1], fail)
+            else:
+                same_texts = given[given_firsts[row] + k] != 0
+            match = 1.0 if same_texts else 0.0
+        if whole and r_whole[of + k]:
+            match = 1.0 if p_whole[row] else 0.0
+            value = match
+        matches[used], f1s[used], places[used] = match, value, k
+        match_wanted = match_wanted and (match == 0.0 or not one_match_decides)
+        used += 1
+    if used == 0:
+        match, value = score_pair(
+            clean, _NONE, p_first, p_count, p_first, _NONE, keys, f1_table, empty_agrees, yes_no, match_wanted
+        )
+        if kind != MATCH_WORDS:
+            empty = given[given_firsts[row] + n] != 0 if kind == MATCH_GIVEN else p_starts[row] == p_ends[row]
+            match = 1.0 if kind == MATCH_CONTAINS or empty else 0.0
+        matches[0], f1s[0], places[0] = match, value, 0 if n else -1
+        used = 1
+    if rules[RULE_FIRST]:
+        used = 1
+    match, value, best = combine(matches, f1s, used, leave_one_out)
+    place = places[best]
+    p_value, r_value = f1s[best], f1s[best]
+    if 0.0 < p_value < 1.0:
+        p_value = shared[place] / p_count
+        r_value = shared[place] / (firsts[text + place + 1] - firsts[text + place])
+    return match, value, p_value, r_value, place

@@ -14,9 +14,9 @@ from fastscore.kernels.compare import F1_TABLE_SIDE
 from fastscore.kernels.cut import LONG_WORD, same_key
 from fastscore.kernels.eights import equal_numbers8, split_keys8
 from fastscore.kernels.jit import inlined, inner
-from fastscore.kernels.wide import lowest_bit, lowest_bits
+from fastscore.kernels.wide import count_bits, lowest_bit, lowest_bits
 
-__all__ = ["COUNTS", "FEW_PLACES", "LIST_NUMBERS", "MASKS", "describe_list", "share_words"]
+__all__ = ["COUNTS", "FEW_PLACES", "LIST_NUMBERS", "MASKS", "describe_list", "share_words", "shared_by_mask"]
 
 #: A list whose words and texts are at most so many has room in one mask.
 FEW_PLACES = 64
@@ -80,6 +80,13 @@ def share_words(clean: Any, keys: Any, firsts: Any, low: int, high: int, numbers
         free = found & ~used
         used |= free & ~((free | ends) - starts)
         taken[word] = used & room
+
+
+@inlined
+def shared_by_mask(taken: Any, numbers: Any, n: int, shared: Any) -> None:
+    """Fill ``shared[k]`` with the words that were taken of each of the list's `n` texts."""
+    for k in range(n):
+        shared[k] = count_bits(taken & numbers[MASKS + k])
 
 
 @inlined
